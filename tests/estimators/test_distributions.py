@@ -1,5 +1,7 @@
 """Estimators that predict distributions: their objects, metrics, identities and bad input."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,10 +9,12 @@ from hypothesis import strategies as st
 from scipy import special, stats
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from tests.cases import DISTRIBUTIONS, PLAIN, ids
 
 import hilboost
-from hilboost import BoostingRegressor
+from hilboost import BoostingClassifier, BoostingRegressor
 from hilboost.core.errors import IncompatibleParts, InvalidData, InvalidParameter
 from hilboost.core.target import Target
 from hilboost.distributions import Distribution
@@ -251,14 +255,43 @@ def test_impossible_targets(loss, y, said):
         BoostingRegressor(loss).fit(X[:2], y)
 
 
+def test_metrics_score_pipelines():
+    scaled = StandardScaler().fit(X)
+    pipeline = make_pipeline(StandardScaler(), clone(MODEL)).fit(X, Y)
+    expected = CRPS()(clone(MODEL).fit(scaled.transform(X), Y), scaled.transform(X), Y)
+    assert CRPS()(pipeline, X, Y) == expected
+    assert CRPS()(make_pipeline(MODEL), X, Y) == CRPS()(MODEL, X, Y)
+
+
+def test_metrics_refuse_what_they_cannot_score():
+    classes = BoostingClassifier(**PLAIN).fit(X, Y > 0)
+    for other in (classes, make_pipeline(classes)):
+        with pytest.raises(IncompatibleParts, match="BoostingClassifier has no predict_distrib"):
+            LogScore()(other, X, Y)
+    with pytest.raises(InvalidData, match="y contains NaN in row 7"):
+        CRPS()(MODEL, X, np.where(np.arange(300) == 7, np.nan, Y))
+    with pytest.raises(InvalidData, match="y must contain numbers"):
+        CRPS()(MODEL, X, ["a"] * 300)
+    for weight in (-np.ones(300), np.zeros(300), np.ones(5), np.full(300, np.nan)):
+        with pytest.raises(InvalidData, match="one number for each of the 300 rows, none of them"):
+            CRPS()(MODEL, X, Y, weight)
+
+
+@pytest.mark.parametrize("coverage", [1, 0, np.nan, "0.9", None, [0.5, 0.9]])
+def test_coverages_that_are_no_fraction(coverage):
+    found = MODEL.predict_distribution(X)
+    for function in (found.interval, IntervalScore, partial(found.interval_score, Y)):
+        with pytest.raises(InvalidParameter, match="coverage must be between 0 and 1"):
+            function(coverage)
+
+
 def test_bad_arguments():
     found = MODEL.predict_distribution(X)
     with pytest.raises(InvalidParameter, match="q must be a number between 0 and 1"):
         found.quantile(1.5)
-    with pytest.raises(InvalidParameter, match="coverage must be a number between 0 and 1"):
-        found.interval(1)
-    with pytest.raises(InvalidParameter, match="coverage must be a number between 0 and 1"):
-        IntervalScore(0)
+    for name, function in (("q", found.quantile), ("y", found.cdf), ("y", found.crps)):
+        with pytest.raises(InvalidData, match=f"^{name} must contain numbers; got"):
+            function(["a"] * 300)
     with pytest.raises(InvalidData, match="one number for each of the 300 rows"):
         found.crps(Y[:5])
     with pytest.raises(ValueError, match="n == -1, must be >= 0"):

@@ -7,11 +7,12 @@ from hypothesis import strategies as st
 from tests.reference import conformal as naive
 
 from hilboost.core.base_model import Stage, Term
+from hilboost.core.distribution import check_coverage
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.learners.linear import LinearModel
 from hilboost.model import AdditiveModel, mean_of
 from hilboost.model.additive import members_of
-from hilboost.model.conformal import Calibration, check_coverage
+from hilboost.model.conformal import Calibration
 
 coverages = st.floats(0.01, 0.99)
 lists = st.lists(st.floats(-1e6, 1e6) | st.integers(0, 3).map(float), min_size=1, max_size=40)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from numbers import Integral
+from numbers import Integral, Real
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -90,7 +90,7 @@ class Distribution(ABC):
         InvalidParameter
             A level is not between 0 and 1.
         """
-        levels = np.asarray(q, dtype=np.float64)
+        levels = _numbers(q, "q")
         own = levels.ndim == 2 and len(levels) == len(self)
         if (levels.ndim > 1 and not own) or not ((levels >= 0) & (levels <= 1)).all():
             raise InvalidParameter(
@@ -164,11 +164,7 @@ class Distribution(ABC):
         InvalidParameter
             ``coverage`` is not between 0 and 1.
         """
-        if not 0 < coverage < 1:
-            raise InvalidParameter(
-                f"coverage must be a number between 0 and 1; got {shown(coverage)}."
-            )
-        outside = (1 - coverage) / 2
+        outside = (1 - check_coverage(coverage)) / 2
         return self.quantile([outside, 1 - outside])
 
     def sample(self, n: int = 1, random_state: Seed = None) -> Floats:
@@ -255,7 +251,7 @@ class Distribution(ABC):
                 f"y must contain one number for each of the {len(self)} rows; got fields "
                 f"{', '.join(names)}, of which only distributions of a loss have a log_score."
             )
-        found = np.asarray(y, dtype=np.float64)
+        found = _numbers(y, "y")
         found = found[:, 0] if found.ndim == 2 and found.shape[1] == 1 else found
         if found.shape != (len(self),):
             raise InvalidData(
@@ -265,7 +261,7 @@ class Distribution(ABC):
         return found[:, None]
 
     def _at(self, y: ArrayLike, function: Callable[[Floats], Floats]) -> Floats:
-        places = np.asarray(y, dtype=np.float64)
+        places = _numbers(y, "y")
         places = np.full(len(self), places) if places.ndim == 0 else places
         if places.ndim > 2 or len(places) != len(self):
             raise InvalidData(
@@ -276,3 +272,20 @@ class Distribution(ABC):
         with np.errstate(all="ignore"):  # far out, where densities are too small for numbers
             found = np.where(np.isnan(columns), np.nan, function(columns))
         return found[:, 0] if places.ndim == 1 else found
+
+
+def check_coverage(coverage: object) -> float:
+    """Return the coverage as a float."""
+    if not isinstance(coverage, Real) or not 0 < float(coverage) < 1:
+        raise InvalidParameter(
+            f"coverage must be between 0 and 1, such as 0.9 for 90 %; got {shown(coverage)}."
+        )
+    return float(coverage)
+
+
+def _numbers(values: ArrayLike, name: str) -> Floats:
+    """Convert an argument to floats."""
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidData(f"{name} must contain numbers; got {shown(values)}.") from None

@@ -10,11 +10,12 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from hilboost.core.distribution import check_coverage
 from hilboost.core.dtypes import Floats, PerRow
 from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType, shown
 from hilboost.core.words import counted
 from hilboost.estimators.number_predictions import NumberPredictions
-from hilboost.model.conformal import Calibration, check_coverage
+from hilboost.model.conformal import Calibration
 from hilboost.validation.dependence import check_half_life
 
 _SMALLEST = 1e-12  # level, of the interval with the lowest score

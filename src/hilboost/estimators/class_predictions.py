@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hilboost.core.distribution import check_coverage
 from hilboost.core.dtypes import Floats, PerRow
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
@@ -16,7 +17,6 @@ from hilboost.estimators.losses import class_loss
 from hilboost.estimators.signatures import available_if, public_methods, public_prediction
 from hilboost.losses.registry import gives_probabilities
 from hilboost.model.codecs import ClassCodec, TargetCodec
-from hilboost.model.conformal import check_coverage
 from hilboost.model.fitted import FittedModel
 from hilboost.model.scores import class_scores
 from hilboost.validation.choices import is_name

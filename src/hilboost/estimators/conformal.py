@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from hilboost.backends.threads import threads_for
+from hilboost.core.distribution import check_coverage
 from hilboost.core.dtypes import Floats, PerRow
 from hilboost.core.errors import DataWarning, InvalidData, warn_caller
 from hilboost.core.target import Target
 from hilboost.estimators.signatures import public_methods, public_prediction
-from hilboost.model.conformal import Calibration, check_coverage
+from hilboost.model.conformal import Calibration
 from hilboost.model.distance_scale import DistanceScale
 from hilboost.model.fitted import FittedModel
 from hilboost.outputs.distances import labels_within, to_points

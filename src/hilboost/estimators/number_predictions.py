@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hilboost.core.distribution import check_coverage
 from hilboost.core.dtypes import Floats, PerRow
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
@@ -18,7 +19,7 @@ from hilboost.estimators.signatures import public_methods, public_prediction
 from hilboost.losses import Normal
 from hilboost.losses.bounded import refused
 from hilboost.model.codecs import NumberCodec, TargetCodec
-from hilboost.model.conformal import Calibration, check_coverage
+from hilboost.model.conformal import Calibration
 from hilboost.model.fitted import FittedModel
 from hilboost.model.scores import (
     explained,

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
+from hilboost.core.distribution import check_coverage
 from hilboost.core.dtypes import Floats, PerRow
-from hilboost.core.errors import InvalidParameter, shown
+from hilboost.core.errors import IncompatibleParts, InvalidData, shown
 from hilboost.core.metric import Metric, MetricParts
 from hilboost.core.target import Target
 from hilboost.distributions import Distribution
 from hilboost.tables.bounds import as_fields, holds_bounds
-
-
-class _Predicts(Protocol):
-    def predict_distribution(self, X: object) -> Distribution: ...
 
 
 class _Score(Metric):
@@ -38,14 +35,12 @@ class _Score(Metric):
         y = as_fields(target.y) if target.y.shape[1] > 1 else target.y[:, 0]
         return MetricParts(self._scores(predicted, y), target.weight)
 
-    def __call__(
-        self, estimator: _Predicts, X: object, y: object, sample_weight: PerRow = None
-    ) -> float:
+    def __call__(self, estimator: Any, X: object, y: object, sample_weight: PerRow = None) -> float:
         """Return minus the mean score of a fitted estimator, as scikit-learn maximizes scores.
 
         Parameters
         ----------
-        estimator : estimator with ``predict_distribution``
+        estimator : estimator with ``predict_distribution``, or a pipeline that ends with one
         X : array-like (n, d)
         y : array-like (n,)
         sample_weight : array-like (n,), optional
@@ -53,11 +48,49 @@ class _Score(Metric):
         Returns
         -------
         float
+
+        Raises
+        ------
+        IncompatibleParts
+            The estimator predicts no distributions.
+        InvalidData
+            The targets or weights do not match ``X``.
         """
-        y = y if holds_bounds(y) else np.asarray(y, dtype=np.float64)
-        scores = self._scores(estimator.predict_distribution(X), y)
-        weight = None if sample_weight is None else np.asarray(sample_weight)
+        y = y if holds_bounds(y) else np.asarray(y)
+        scores = self._scores(_distributions(estimator, X, self.names[0]), y)
+        unknown = np.isnan(scores)
+        if unknown.any():
+            row = int(np.argmax(unknown))
+            raise InvalidData(f"y contains NaN in row {row}; remove rows without a target.")
+        weight = None if sample_weight is None else _weights(sample_weight, len(scores))
         return -float(np.average(scores, weights=weight))
+
+
+def _distributions(estimator: Any, X: Any, metric: str) -> Distribution:
+    """Distributions that an estimator or the last step of a pipeline predicts."""
+    steps = getattr(estimator, "steps", None)
+    if steps is not None:
+        inputs = estimator[:-1].transform(X) if len(steps) > 1 else X
+        return _distributions(steps[-1][1], inputs, metric)
+    predict = getattr(estimator, "predict_distribution", None)
+    if predict is None:
+        raise IncompatibleParts(
+            f"the metric {metric!r} scores distributions, and {type(estimator).__name__} has no "
+            "predict_distribution; use an estimator that has it, such as "
+            "BoostingRegressor(loss='normal')."
+        )
+    found: Distribution = predict(X)
+    return found
+
+
+def _weights(given: PerRow, n: int) -> Floats:
+    weight = np.asarray(given, dtype=np.float64)
+    if weight.shape != (n,) or not ((weight >= 0).all() and 0 < weight.sum() < np.inf):
+        raise InvalidData(
+            f"sample_weight must have one number for each of the {n} rows, none of them negative "
+            f"and not all of them zero; got {shown(given)}."
+        )
+    return weight
 
 
 class CRPS(_Score):
@@ -97,11 +130,7 @@ class IntervalScore(_Score):
     names = ("interval_score",)
 
     def __init__(self, coverage: float = 0.9) -> None:
-        if not 0 < coverage < 1:
-            raise InvalidParameter(
-                f"coverage must be a number between 0 and 1; got {shown(coverage)}."
-            )
-        self.coverage = coverage
+        self.coverage = check_coverage(coverage)
 
     def _scores(self, predicted: Distribution, y: Any) -> Floats:
         """Score of each row."""

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidData, InvalidParameter, first_few, shown
+from hilboost.core.errors import InvalidData, first_few
 from hilboost.distributions import CalibratedDistribution, Distribution
 from hilboost.distributions.calibrated import knots_of
 from hilboost.model.additive import AdditiveModel, members_of
@@ -215,12 +214,3 @@ class Calibration:
     def __getstate__(self) -> dict[str, Any]:
         """Without what is computed again when it is needed."""
         return {**self.__dict__, "_rankings": {}, "_members": []}
-
-
-def check_coverage(coverage: object) -> float:
-    """Return the coverage as a float."""
-    if not isinstance(coverage, Real) or not 0 < float(coverage) < 1:
-        raise InvalidParameter(
-            f"coverage must be between 0 and 1, such as 0.9 for 90 %; got {shown(coverage)}."
-        )
-    return float(coverage)

@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from hilboost.core.distribution import check_coverage
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
 from hilboost.estimators.base import BoostingEstimator
 from hilboost.estimators.conformal import warn_of_training_rows
-from hilboost.model.conformal import Calibration, check_coverage
+from hilboost.model.conformal import Calibration
 from hilboost.network.validation import as_matrix, refuse_unfinished, without_sparse
 
 
