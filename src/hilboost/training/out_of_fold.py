@@ -83,7 +83,7 @@ def with_levels_of_mean(
 
     The normal scores of all levels shrink by one factor, as the errors of the mean of the members
     are smaller than theirs.  Their ratio is seen on rows that the members learned from, where it is
-    the same: what a member remembers of a row shrinks its error and that of the mean alike.  The
+    the same: memory of a row shrinks the error of a member and that of the mean alike.  The
     errors of counts are nearly all noise, which members share.
     """
     calibration, units = fitted.calibration, recipe.config.units

@@ -56,7 +56,7 @@ class TrainingResult:
     """A fitted model, and the interrupt that ended its fit early, raised after saving it.
 
     ``out_of_fold`` (n, r) holds predictions of the training rows by members that did not learn from
-    them, the numbers of which are ``folds`` (n,), if there are any.
+    them, and ``folds`` (n,) the numbers of these members, if there are folds.
     """
 
     fitted: FittedModel
@@ -136,8 +136,7 @@ def train(
     fitted, raw = calibrated(fitted, initial, recipe, n_threads)
     kept = None if belongs_to is None else state.snapshot_of(state.n_stages)
     kept = None if kept is None else replace(kept, belongs_to=belongs_to)
-    fitted = replace(fitted, kept=kept)
-    return TrainingResult(fitted, state.interrupt, raw, initial.state.folds)
+    return TrainingResult(replace(fitted, kept=kept), state.interrupt, raw, initial.state.folds)
 
 
 def _without_stages(
