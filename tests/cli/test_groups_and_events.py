@@ -169,6 +169,10 @@ def test_refusals():
     both = (*start, "--event", "failed", "--group", "other")
     assert "--group, which is for rankings, and --event" in misused(*both)
     assert "--loss cox requires --event COLUMN" in misused(*start, "--loss", "cox")
+    other = misused(*start, "--loss", "normal", "--event", "failed")
+    assert (
+        "--loss normal is for regression; remove --event, or use a loss of survival: aft" in other
+    )
     assert "--loss lambdarank requires --group COL" in misused(*start, "--loss", "lambdarank")
     for loss, name in (("cox", "BoostingSurvival"), ("lambdarank", "BoostingRanker")):
         with pytest.raises(ValueError, match=f"is a loss of {name}; use it"):

@@ -268,6 +268,8 @@ def test_what_cannot_be_exported_is_refused_in_a_sentence():
         def inverse_link(self, raw):
             return 2 * super().inverse_link(raw)
 
+    with pytest.raises(IncompatibleParts, match="link of Normal.*use to_onnx, fit with another"):
+        to_xgboost_json(BoostingRegressor("normal", **SHORT).fit(X, Y))
     with pytest.raises(IncompatibleParts, match="does not support the link of Mine"):
         to_xgboost_json(BoostingRegressor(Mine(), **SHORT).fit(X, np.abs(Y)))
     with pytest.raises(ValueError, match="not fitted"):

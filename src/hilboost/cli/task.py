@@ -61,11 +61,19 @@ def choose_task(
             "--group, which is for rankings, and --event, which is for survival times, cannot be "
             "combined; remove one of them."
         )
-    for own, option, given in (("ranking", "--group", group), ("survival", "--event", event)):
+    for own, option, given, losses in (
+        ("ranking", "--group", group, ranking_losses()),
+        ("survival", "--event", event, survival_losses()),
+    ):
         if requested == own and given is None:
             raise UsageError(f"--task {own} requires {option} COLUMN.")
         if given is not None and requested not in ("auto", own):
             raise UsageError(f"{option} requires --task {own}; remove {option}, or set the task.")
+        if given is not None and loss in regression_losses() and loss not in losses:
+            raise UsageError(
+                f"--loss {loss} is for regression; remove {option}, or use a loss of {own}: "
+                f"{', '.join(sorted(losses))}."
+            )
     if requested != "auto":
         return Task(requested, f"--task {requested} was given")
     if group is not None:

@@ -138,8 +138,8 @@ def _objective(loss: Loss, of_classes: bool) -> tuple[dict[str, Any], str, float
     if describe is None:
         raise IncompatibleParts(
             f"to_xgboost_json does not support the link of {type(loss).__name__}, because XGBoost "
-            "has no objective with this link; fit with a built-in loss, or declare link in the "
-            "class."
+            "has no objective with this link; use to_onnx, fit with another loss, or declare link "
+            "in the class."
         )
     objective, base_score, factor = describe(link)
     return loss.xgboost_objective or objective, base_score, factor

@@ -69,8 +69,8 @@ class RowMarks:
         """Estimate the share of training rows, or 0 if as many rows of new data would recur.
 
         A new row recurs with about the probability that a training row occurs twice, whose error
-        has about the variance below (Good 1953).  The rows of the
-        target may be divided among workers.
+        has about the variance below (Good 1953).  The rows of the target may be divided among
+        workers.
         """
         n_near, n_known = self._known(X, target)
         if not n_near:
