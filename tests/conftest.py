@@ -38,8 +38,9 @@ def pytest_collection():
 
 
 def pytest_configure(config):
-    """Note whether a run without arguments, in this process or in its workers, is a fast one."""
-    whole_suite = config.args == config.getini("testpaths")
+    """Note whether this process, or that of its worker, runs all tests in the fast way."""
+    chosen = config.option.keyword or config.option.markexpr
+    whole_suite = config.args == config.getini("testpaths") and not chosen
     config.is_fast = whole_suite and os.environ.get("HILBOOST_TESTS") != "all"
 
 
