@@ -37,14 +37,18 @@ GOES_ON = (
 )
 """Pages to be read from the top: their code goes on from block to block."""
 
+SLOW = {"distributions.md", "index.md", "large.md", "survival.md"}
+
 
 def code_of_the_pages():
     for name, text in PAGES.items():
         blocks = CODE.findall(text)
+        marks = [pytest.mark.slow] if name in SLOW else []
         if name.startswith(GOES_ON):
-            yield pytest.param(name, blocks, id=name)
+            yield pytest.param(name, blocks, id=name, marks=marks)
         else:
-            yield from (pytest.param(name, [b], id=f"{name}-{i}") for i, b in enumerate(blocks))
+            for i, block in enumerate(blocks):
+                yield pytest.param(name, [block], id=f"{name}-{i}", marks=marks)
 
 
 @pytest.mark.filterwarnings("ignore::PendingDeprecationWarning:shap")

@@ -94,6 +94,7 @@ def assert_same_trees(found, expected):
         np.testing.assert_array_equal(leaves, other_leaves)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most_exact", [10, 2**17])
 @given(seed=st.integers(0, 2**20), n=st.integers(30, 5000), categorical=st.booleans())
 def test_every_operation_is_the_references(most_exact, seed, n, categorical):
