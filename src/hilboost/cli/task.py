@@ -38,24 +38,10 @@ def refuse_offset_of_classes(task: Task, column: "pd.Series[Any]", offset: str |
     )
 
 
-def choose_task(
-    column: "pd.Series[Any]",  # the target, without missing values
-    requested: Literal["auto"] | TaskName,  # the requested task
-    loss: str,  # name of the requested loss, or ""
-    group: str | None = None,  # columns of rankings and of survival models
-    event: str | None = None,  # columns of rankings and of survival models
-) -> Task:  # the task and the reason
-    """Choose between regression, classification, ranking and survival."""
-    from pandas.api import types
+def _check_grouping(requested: str, loss: str, group: str | None, event: str | None) -> None:
+    """Reject columns of groups and events that do not belong to the task or the loss."""
+    from hilboost.losses.registry import ranking_losses, regression_losses, survival_losses
 
-    from hilboost.losses.registry import (
-        classification_losses,
-        ranking_losses,
-        regression_losses,
-        survival_losses,
-    )
-
-    name = column.name
     if group is not None and event is not None:
         raise UsageError(
             "--group, which is for rankings, and --event, which is for survival times, cannot be "
@@ -74,6 +60,27 @@ def choose_task(
                 f"--loss {loss} is for regression; remove {option}, or use a loss of {own}: "
                 f"{', '.join(sorted(losses))}."
             )
+
+
+def choose_task(
+    column: "pd.Series[Any]",  # the target, without missing values
+    requested: Literal["auto"] | TaskName,  # the requested task
+    loss: str,  # name of the requested loss, or ""
+    group: str | None = None,  # columns of rankings and of survival models
+    event: str | None = None,  # columns of rankings and of survival models
+) -> Task:  # the task and the reason
+    """Choose between regression, classification, ranking and survival."""
+    from pandas.api import types
+
+    from hilboost.losses.registry import (
+        classification_losses,
+        ranking_losses,
+        regression_losses,
+        survival_losses,
+    )
+
+    name = column.name
+    _check_grouping(requested, loss, group, event)
     if requested != "auto":
         return Task(requested, f"--task {requested} was given")
     if group is not None:
