@@ -57,8 +57,11 @@ CONTEXT = load_before_forking()
 
 @pytest.fixture(scope="module")
 def client():
+    # A cluster closes the nanny of a worker that is away when this timeout ends, also if the worker
+    # was killed twice and is just being started again.
+    settings = {"distributed.worker.daemon": True, "distributed.deploy.lost-worker-timeout": "1 h"}
     with (
-        dask.config.set(FORKED | {"distributed.worker.daemon": True}),
+        dask.config.set(FORKED | settings),
         LocalCluster(
             n_workers=3, threads_per_worker=1, processes=True, dashboard_address=":0"
         ) as cluster,
@@ -245,7 +248,7 @@ def test_errors_name_the_partition(client):
     ids=["killed twice", "frozen"],
 )
 def test_lost_workers_change_nothing(client, number, stages):
-    client.wait_for_workers(2, timeout=60)
+    client.wait_for_workers(2, timeout=300)
     pids = list(client.run(os.getpid).values())
     seen, left = [], list(enumerate(stages))
 
@@ -262,7 +265,7 @@ def test_lost_workers_change_nothing(client, number, stages):
     assert not left
     assert seen == list(range(1, 81))
     assert saved(model) == saved(clone(LONG).fit(X, Y))
-    client.wait_for_workers(2, timeout=60)
+    client.wait_for_workers(2, timeout=300)
 
 
 def die_in(module, name, n_calls):
@@ -285,12 +288,12 @@ def die_in(module, name, n_calls):
     ids=["binning", "in mid-tree"],
 )
 def test_a_worker_that_dies_changes_nothing(client, alone, place):
-    client.wait_for_workers(2, timeout=60)
+    client.wait_for_workers(2, timeout=300)
     address = next(iter(client.scheduler_info(n_workers=-1)["workers"]))
     client.run(die_in, *place, workers=[address])
     assert saved(hilboost.dask.fit(clone(MODEL), *arrays(), client=client)) == alone
     assert address not in client.scheduler_info(n_workers=-1)["workers"]
-    client.wait_for_workers(2, timeout=60)
+    client.wait_for_workers(2, timeout=300)
 
 
 @pytest.mark.slow
@@ -302,7 +305,7 @@ def test_workers_that_join_have_their_part_after_the_next_loss(caplog):
             return
         first.extend(client.scheduler_info(n_workers=-1)["workers"])
         cluster.scale(3)
-        client.wait_for_workers(3, timeout=60)
+        client.wait_for_workers(3, timeout=300)
         client.run_on_scheduler(_forget, workers=first[:1])
 
     options = {"threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
@@ -410,7 +413,7 @@ def test_kernel_machines(client):
 
 
 def test_data_that_cannot_be_computed_again(client):
-    client.wait_for_workers(2, timeout=60)
+    client.wait_for_workers(2, timeout=300)
     address, pid = next(iter(client.run(os.getpid).items()))
     parts = client.scatter([X, Y], workers=[address])
     os.kill(pid, signal.SIGKILL)
@@ -418,11 +421,11 @@ def test_data_that_cannot_be_computed_again(client):
         time.sleep(0.05)
     with pytest.raises(HilboostError, match="partition 0 was lost with its worker"):
         hilboost.dask.fit(clone(MODEL), parts[:1], parts[1:], client=client)
-    client.wait_for_workers(2, timeout=60)
+    client.wait_for_workers(2, timeout=300)
 
 
 def test_too_many_losses(client):
-    client.wait_for_workers(2, timeout=60)
+    client.wait_for_workers(2, timeout=300)
 
     def kill(event):
         if event.stage == 1:
