@@ -29,11 +29,11 @@ def regress(n=N, kind=np.float64, target=lambda y: y, weight=None, **parameters)
     return model.predict(X)
 
 
-def classify(n_classes, n=N, **parameters):
+def classify(n_classes, n=N, weight=None, **parameters):
     X, y = table(n)
     labels = np.digitize(y, np.quantile(y, np.arange(1, n_classes) / n_classes))
     model = hilboost.BoostingClassifier(random_state=0, **{"n_estimators": 15, **parameters})
-    return model.fit(X, labels).predict_proba(X)
+    return model.fit(X, labels, sample_weight=weight).predict_proba(X)
 
 
 def frame(n=N, **parameters):
@@ -99,6 +99,12 @@ FITS: dict[str, Callable[[], object]] = {
     "two classes": lambda: classify(2),
     "two classes, early stopping": lambda: classify(2, n=20_000, early_stopping=True),
     "two classes, monotonic": lambda: classify(2, monotonic_cst=[1, 0, 0, 0, 0, 0]),
+    "two classes, monotonic, weights": lambda: classify(
+        2, weight=np.linspace(1, 2, N), monotonic_cst=[1, 0, 0, 0, 0, 0]
+    ),
+    "three classes, symmetric trees, weights": lambda: classify(
+        3, 20_000, np.linspace(1, 2, 20_000), growth="symmetric", learner="tree"
+    ),
     "two classes, 300,000 rows": lambda: classify(2, n=300_000, n_estimators=3),
     "three classes": lambda: classify(3),
     "three classes, shared trees": lambda: classify(3, multi_output="shared"),

@@ -74,8 +74,8 @@ SEEDS = range(4)
 # see test_driver.py and workers/test_output_kernels.py; `inherit` is a part of `grow` and
 # `draw_candidates` of `grow_vector`, which have twins
 BATCHES = {
-    "partition_nodes", "run_operation", "inherit", "draw_candidates",
-    "mark_bins", "sum_bins", "search_sums", "choose_candidate", "find_common_split",
+    "partition_nodes", "inherit", "draw_candidates",
+    "mark_bins", "sum_bins", "search_sums", "choose_candidate",
 }  # fmt: skip
 FOLDERS = Path(__file__).parent, Path(__file__).parents[1] / "engine"
 

@@ -10,6 +10,7 @@ from hilboost import BoostingClassifier, BoostingRegressor
 from hilboost.backends.threads import ThreadTeam
 from hilboost.engine import buffers
 from hilboost.engine.joint_columns import joint_columns
+from hilboost.engine.ops.cpu.joint_columns import NO_GROUPS
 
 RNG = np.random.default_rng(0)
 N = 9000
@@ -54,8 +55,8 @@ def bins(n, *n_values):
 def test_columns_are_joined_where_this_halves_the_additions():
     assert joint_columns(*bins(2000, 16, 16, 16, 16)).n_codes.tolist() == [256, 256]
     assert joint_columns(*bins(2000, 2, 2, 2, 200)).n_codes.tolist() == [200, 8]
-    assert joint_columns(*bins(2000, 17, 16, 16, 16)) is None
-    assert joint_columns(*bins(2000, 200, 200, 2, 2)) is None
+    assert joint_columns(*bins(2000, 17, 16, 16, 16)) is NO_GROUPS
+    assert joint_columns(*bins(2000, 200, 200, 2, 2)) is NO_GROUPS
 
 
 def test_codes_number_the_combinations_of_bins():

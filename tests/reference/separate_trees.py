@@ -12,7 +12,7 @@ from hilboost.engine.ops.cpu.batch import BEGIN_TREE, STEP
 from hilboost.engine.ops.cpu.binned_leaves import BinnedTree
 from hilboost.engine.ops.cpu.category_splits import CategorySplits
 from hilboost.engine.ops.cpu.fixed_point import WeightedGradients
-from hilboost.engine.ops.cpu.grow import grow
+from hilboost.engine.ops.cpu.grow import WHOLE_TREE, grow
 from hilboost.engine.ops.cpu.leaves import LeafGradients, RowsOfLeaves
 from hilboost.engine.ops.cpu.nodes import BIN, COLUMN, N_NODES
 from hilboost.engine.ops.cpu.stage_series import ONE_STAGE
@@ -51,7 +51,7 @@ def grow_separate_trees(team, series, stage, memory, grown, leaf_of_row):
         growth.scratch.permitted[:] = growth.scratch.drawn[:] = stage.draws.allowed[tree]
         own = growth._replace(rules=growth.rules._replace(packing=packing))
         growth.batch.state[STEP], alone = BEGIN_TREE, Threads(0, 1, new_sync())
-        grow(alone, own, summed)
+        grow(alone, WHOLE_TREE, own, summed)
 
         fields, size = growth.nodes.fields, int(growth.nodes.control[N_NODES])
         grown.sizes[tree] = size

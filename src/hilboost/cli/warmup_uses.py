@@ -18,6 +18,9 @@ from hilboost.losses.registry import (
     regression_losses,
     survival_losses,
 )
+from hilboost.workers.exchange import Message, TreeExchange
+from hilboost.workers.fit import WorkerTask, fit_share
+from hilboost.workers.partitions import Partition
 
 _FEW, _SEVERAL, _TO_SHARE, _MANY = 400, 30_000, 200_000, 300_000
 _STAGES: dict[str, Any] = {"n_estimators": 2, "early_stopping": False, "random_state": 0}
@@ -124,7 +127,8 @@ _TASKS: dict[str, dict[str, Any]] = {
 
 def _grow(task: str, **growth: Any) -> None:
     for n in _FEW, _SEVERAL:
-        X, y, _ = _table(n)
+        X, y, weight = _table(n)
+        _learn(task, X, y, weight, **growth)
         for rows in _ALL_ROWS, _SAMPLES:
             _learn(task, X, y, **growth, **rows)
 
@@ -311,6 +315,27 @@ def _fit_sparse() -> None:
     _fit(hilboost.BoostingRegressor(**_STAGES), csr_array(np.where(X > 0, X, 0.0)), y)
 
 
+class _Alone(TreeExchange):
+    """The exchange of a worker that has all rows, and no neighbors."""
+
+    def send(self, rank: int, message: Message) -> None:
+        """Send nothing."""
+
+    def receive(self, rank: int) -> Message:
+        """Receive nothing."""
+        return []
+
+
+def _fit_on_workers() -> None:
+    """Growth of trees by one operation after the other, between which workers add their sums."""
+    for n in _FEW, _SEVERAL:
+        X, y, weight = _table(n)
+        for growth in {**_MONOTONIC, **_SAMPLES}, _GROWTH["symmetric trees"], _SAMPLES:
+            for task in "regression", "two classes":
+                part = Partition(0, X, _target(task, y), weight)
+                fit_share(WorkerTask(_model(task, **growth), 0), [part], [], _Alone(0, 1))
+
+
 USES: dict[str, Callable[[], object]] = {
     "small tables": _fit_small_tables,
     "small digits": _fit_digits,
@@ -326,6 +351,7 @@ USES: dict[str, Callable[[], object]] = {
     "survival times": _survive,
     "explanations and intervals": _explain,
     "sparse tables": _fit_sparse,
+    "several workers": _fit_on_workers,
     **{
         f"{task}: {name}": partial(_grow, task, **growth)
         for task in _TASKS

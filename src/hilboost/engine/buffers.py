@@ -153,10 +153,8 @@ class TreeBuffers:
         """Of how many nodes of a batch the rows may be cut, for which threads need memory."""
         return max(1, min(len(self.batch.divided), _MOST_CUT, PRIVATE_BUDGET // n_bytes))
 
-    def joint(self, columns: JointColumns | None) -> JointColumns | None:
+    def joint(self, columns: JointColumns) -> JointColumns:
         """Groups of columns, with memory for their sums."""
-        if columns is None:
-            return None
         shape = self.n_threads, len(self.batch.summed), len(columns.n_codes) * STRIDE
         # Tables of equal size share this memory, but not the number of groups.
         if self._joint_sums is None or self._joint_sums.shape[2] < shape[2]:

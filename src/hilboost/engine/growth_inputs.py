@@ -15,6 +15,7 @@ from hilboost.engine.gradients import Packed
 from hilboost.engine.ops.cpu.category_splits import CategorySplits
 from hilboost.engine.ops.cpu.column_splits import SplitLimits
 from hilboost.engine.ops.cpu.growth import Growth, GrowthLimits
+from hilboost.engine.ops.cpu.joint_columns import NO_GROUPS
 from hilboost.engine.ops.cpu.nodes import open_root
 from hilboost.engine.ops.cpu.split_search import SplitRules
 from hilboost.engine.settings import TreeSettings
@@ -105,7 +106,7 @@ def growth_of(
         rules=SplitRules(
             n_values=table.n_values,
             n_bins=table.n_bins,
-            n_outputs=packed.n_outputs if n_channels > 1 or settings.symmetric else None,
+            n_outputs=packed.n_outputs if n_channels > 1 else None,
             packing=packed.packing,
             limits=_split_limits(settings),
             monotonic=np.array(settings.monotonic, dtype=np.int64),
@@ -120,7 +121,7 @@ def growth_of(
         buffers=space.row_buffers(n_channels, packed.compact),
         histograms=space.histograms(n_channels),
         scratch=scratch,
-        joint=None if n_channels > 1 else space.joint(data.joint),
+        joint=NO_GROUPS if n_channels > 1 else space.joint(data.joint),
         batch=space.batch,
     )
 

@@ -8,22 +8,22 @@ from numpy.typing import NDArray
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core import dtypes
 from hilboost.engine.ops.cpu.histogram import STRIDE
-from hilboost.engine.ops.cpu.joint_columns import JointColumns
+from hilboost.engine.ops.cpu.joint_columns import NO_GROUPS, JointColumns
 
 _BLOCK_ROWS = 2**14
 
 
 def joint_columns(
     words: NDArray[np.uint64], n_values: NDArray[np.int64], n_bins: int, team: ThreadTeam
-) -> JointColumns | None:
+) -> JointColumns:
     """Group the columns of a binned table, if this halves the additions at least."""
     d = len(n_values)
     if 2 * len(_groups(n_values)) > d:
-        return None
+        return NO_GROUPS
     sizes = n_values + _has_missing(words, n_bins - 1, team)[:d]
     groups = _groups(sizes)
     if 2 * len(groups) > d:
-        return None
+        return NO_GROUPS
     strides = [np.cumprod([1, *sizes[group[:-1]]]) for group in groups]
     columns = np.concatenate(groups)
     group_of = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
@@ -37,7 +37,7 @@ def joint_columns(
         sizes[columns].astype(np.int64),
         group_of[order].astype(np.int64),
         order.astype(np.int64),
-        np.empty((0, 0, 0), dtype=dtypes.PACKED),
+        NO_GROUPS.sums,
     )
 
 

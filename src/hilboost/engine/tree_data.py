@@ -19,7 +19,7 @@ from hilboost.engine.buffers import TreeBuffers
 from hilboost.engine.driver import Operations
 from hilboost.engine.joint_columns import joint_columns
 from hilboost.engine.next_root import NextRoot
-from hilboost.engine.ops.cpu.joint_columns import JointColumns
+from hilboost.engine.ops.cpu.joint_columns import NO_GROUPS, JointColumns
 from hilboost.engine.ops.cpu.operations import CpuOperations
 from hilboost.engine.plan import Plan, plan_for
 from hilboost.engine.row_order import RowOrder
@@ -42,8 +42,8 @@ class ColumnGroups:
     team: ThreadTeam
 
     @cached_property
-    def joint(self) -> JointColumns | None:
-        """The groups; ``None`` if they save too little."""
+    def joint(self) -> JointColumns:
+        """The groups; none if they save too little."""
         table = self.table
         return joint_columns(table.words, table.n_values, table.n_bins, self.team)
 
@@ -78,9 +78,9 @@ class TreeData:
     values: ColumnValues | None = None
 
     @property
-    def joint(self) -> JointColumns | None:
+    def joint(self) -> JointColumns:
         """Groups of columns that share sums."""
-        return None if self.groups is None else self.groups.joint
+        return NO_GROUPS if self.groups is None else self.groups.joint
 
     def without_memory(self) -> TreeData:
         """Return the same data without what a tree leaves to the next one of its fit."""
@@ -139,8 +139,8 @@ class TreeData:
     def _words(self) -> list[NDArray[np.uint64]]:
         """Arrays that compiled code reads for each row, (n,) each."""
         # Groups that are found later are in the order of the table.
-        joint = None if self.groups is None else vars(self.groups).get("joint")
-        return [*self.table.words, *(() if joint is None else joint.words)]
+        joint = NO_GROUPS if self.groups is None else vars(self.groups).get("joint", NO_GROUPS)
+        return [*self.table.words, *joint.words]
 
     def sorts(self, sample: RowSample, n_outputs: int) -> bool:
         """Whether such stages have the rows sorted, or sort them: one tree of all rows each."""

@@ -68,7 +68,7 @@ def search_part(task, threads, growth):
     batch, fields, scratch = growth.batch, growth.nodes.fields, growth.scratch
     item = item_of(task, batch)
     first, last = columns_of(task, item, growth)
-    complete_columns(first, last, item, growth, growth.packed, growth.joint)
+    complete_columns(first, last, item, growth, growth.packed)
     if batch.modes[item] == ONLY_SUMMED:
         return
     small, big = batch.pairs[item, 0], batch.pairs[item, 1]
@@ -236,8 +236,8 @@ def next_step(n_threads, growth):
     elif step in (FLAG, MOVE):
         open_batch(growth)
     is_unsummed = step != SUM and step != SEARCH and batch.state[N_SUMMED] > 0
-    if is_unsummed and not sums_when_searching(n_threads, growth, growth.joint):
-        cut_sums(n_threads, growth, growth.joint)
+    if is_unsummed and not sums_when_searching(n_threads, growth):
+        cut_sums(n_threads, growth)
         return
     if step != SEARCH and batch.state[N_PAIRS] > 0:
         cut_columns(batch.state[N_PAIRS], SEARCH, growth)

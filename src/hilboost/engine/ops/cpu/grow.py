@@ -20,21 +20,32 @@ from hilboost.backends.compiled import compiled, inner
 from hilboost.backends.intrinsics import keep_apart
 from hilboost.backends.references import by_reference
 from hilboost.engine.ops.cpu.batch import (
+    BEGIN_TREE,
     DONE,
     FLAG,
     MERGE,
     MOVE,
+    N_PAIRS,
+    N_SUMMED,
     SEARCH,
     STEP,
     SUM,
     n_tasks_of,
     n_threads_worth,
 )
-from hilboost.engine.ops.cpu.best_first import next_step, search_part
-from hilboost.engine.ops.cpu.node_histogram import sum_part
+from hilboost.engine.ops.cpu.best_first import next_step, search_part, settle_batch
+from hilboost.engine.ops.cpu.growth import cut_columns
+from hilboost.engine.ops.cpu.node_histogram import cut_sums, sum_part
 from hilboost.engine.ops.cpu.partition import flag_part, move_part
-from hilboost.engine.ops.cpu.symmetric import next_level, search_levels
+from hilboost.engine.ops.cpu.symmetric import (
+    cut_level,
+    next_level,
+    search_levels,
+    settle_level,
+)
 from hilboost.engine.ops.cpu.sync import claim, finish, is_last, publish
+
+WHOLE_TREE = -1
 
 
 @inner
@@ -47,7 +58,7 @@ def do_task(task, threads, growth, summed):
     elif step == MOVE:
         move_part(task, growth.nodes, growth.buffers, batch)
     elif step == SUM:
-        sum_part(task, threads, growth, growth.packed, growth.joint)
+        sum_part(task, threads, growth, growth.packed)
     elif step in (SEARCH, MERGE):
         if summed is None:
             search_part(task, threads, growth)
@@ -77,11 +88,39 @@ def take_steps(threads, growth, summed):
             do_task(task, threads, growth, summed)
 
 
+@inner
+def _take_step(threads, operation, growth, summed):
+    """Begin the step of an operation that follows, if any."""
+    batch = growth.batch
+    step = batch.state[STEP]
+    if step == BEGIN_TREE and operation == SUM:
+        cut_sums(threads.n_threads, growth)
+    elif step == BEGIN_TREE:
+        if summed is None:
+            cut_columns(batch.state[N_PAIRS], SEARCH, growth)
+        else:
+            cut_level(growth)
+    elif step == SUM:
+        cut_columns(batch.state[N_SUMMED], MERGE, growth)
+    else:
+        if step == SEARCH:
+            if summed is None:
+                settle_batch(growth)
+            else:
+                settle_level(growth)
+        batch.state[STEP] = DONE
+        finish(threads)
+        return
+    publish(threads, n_tasks_of(batch), n_threads_worth(batch, threads.n_threads)[1])
+
+
 @compiled
-def grow(threads, growth, summed):
+def grow(threads, operation, growth, summed):
     """Grow one tree; ``batch.tree`` lists its nodes in the order in which they were split.
 
-    threads : Threads, growth : Growth
+    threads : Threads; growth : Growth
+    operation : int, ``WHOLE_TREE``; or ``SUM``: sum the rows of the nodes of a batch into their
+    slots; or ``SEARCH``: note the best splits of nodes that have been summed
     summed : (n_threads, 512) float64, working memory of symmetric trees, or None: best first
 
     Notes
@@ -91,6 +130,9 @@ def grow(threads, growth, summed):
     growth, task = by_reference(growth), claim(threads)
     while task >= 0:
         do_task(task, threads, growth, summed)
-        if is_last(threads) and not take_steps(threads, growth, summed):
-            finish(threads)
+        if is_last(threads):
+            if operation != WHOLE_TREE:
+                _take_step(threads, operation, growth, summed)
+            elif not take_steps(threads, growth, summed):
+                finish(threads)
         task = claim(threads)

@@ -93,7 +93,7 @@ class Growth(NamedTuple):
     buffers: RowBuffers  # ``rows[0]``, and ``ordered[0]`` if there, filled
     histograms: Histograms
     scratch: SearchScratch  # ``permitted`` and ``drawn`` filled with the allowed columns
-    joint: JointColumns | None  # ``None`` where columns have many values, and with several channels
+    joint: JointColumns  # ``NO_GROUPS`` where columns have many values, and with several channels
     batch: Batch  # before the first step
 
 

@@ -49,6 +49,21 @@ class JointColumns(NamedTuple):
     sums: NDArray[np.int64]  # (n_threads, k, n_groups * STRIDE) int64: working memory for k nodes
 
 
+_NONE = np.empty(0, dtype=np.int64)
+NO_GROUPS = JointColumns(
+    words=np.empty((0, 0), dtype=np.uint64),
+    n_codes=_NONE,
+    starts=_NONE,
+    columns=_NONE,
+    strides=_NONE,
+    sizes=_NONE,
+    groups=_NONE,
+    places=_NONE,
+    sums=np.empty((0, 0, 0), dtype=np.int64),
+)
+"""Columns of which each has sums of its own."""
+
+
 @inner
 def add_codes(joint, column, table, sums, histogram):
     """Add the sums of the codes of a group to the sums of the bins of one of its columns.
@@ -72,13 +87,13 @@ def accumulate_joint(joint, table, ordered, compact, part, is_first, sums, histo
     """:func:`~hilboost.engine.ops.cpu.histogram.accumulate` by the groups of some words.
 
     ``part``: with words of ``joint``. ``sums``: (n_groups * STRIDE,) int64, of the codes.
-    ``histogram``: ``None`` if only the sums of the codes are wanted.
+    ``histogram``: (0,) if only the sums of the codes are wanted.
     """
     keep_apart()
     n_codes = joint.n_codes
     codes = BinTable(joint.words, table.flat, n_codes, np.int64(STRIDE))
     accumulate(codes, ordered, compact, part, is_first, sums)
-    if histogram is not None:
+    if histogram.shape[0] > 0:
         for group in range(8 * part.first_word, min(8 * part.last_word, n_codes.shape[0])):
             for k in range(joint.starts[group], joint.starts[group + 1]):
                 column = joint.columns[k]

@@ -46,18 +46,16 @@ _NANOSECONDS_PER_WORD = 3
 @inner
 def _joins(n_rows, joint):
     """Whether the columns of a node are summed in groups."""
-    if joint is None:
-        return False
-    return n_rows >= FEWEST_ROWS
+    return joint.words.shape[0] > 0 and n_rows >= FEWEST_ROWS
 
 
 @inner
-def sums_when_searching(n_threads, growth, joint):
+def sums_when_searching(n_threads, growth):
     """Whether the tasks that search the nodes of a batch sum them first, which is noted."""
     batch, fields, work = growth.batch, growth.nodes.fields, int64(0)
     for i in range(batch.state[N_SUMMED]):
         n_rows = fields[batch.summed[i], END] - fields[batch.summed[i], BEGIN]
-        if n_threads == 1 or _joins(n_rows, joint) or n_rows >= 2 * _ROWS_PER_TASK:
+        if n_threads == 1 or _joins(n_rows, growth.joint) or n_rows >= 2 * _ROWS_PER_TASK:
             return False
         work += _NANOSECONDS_PER_WORD * growth.table.words.shape[0] * n_rows
     batch.n_parts[: batch.state[N_SUMMED]] = 0
@@ -66,18 +64,14 @@ def sums_when_searching(n_threads, growth, joint):
 
 
 @inner
-def cut_sums(n_threads, growth, joint):
-    """Cut the words and rows of the nodes to be summed into tasks.
-
-    ``joint`` is a part of the growth: for an argument that is ``None``, the compiler leaves out the
-    code that reads it.
-    """
+def cut_sums(n_threads, growth):
+    """Cut the words and rows of the nodes to be summed into tasks."""
     batch, fields, work = growth.batch, growth.nodes.fields, int64(0)
     for i in range(batch.state[N_SUMMED]):
         node = batch.summed[i]
         n_rows, n_words = fields[node, END] - fields[node, BEGIN], growth.table.words.shape[0]
-        if joint is not None and _joins(n_rows, joint):
-            n_words = joint.words.shape[0]
+        if _joins(n_rows, growth.joint):
+            n_words = growth.joint.words.shape[0]
         of_words, of_rows = int64(1), int64(1)
         if n_threads > 1:
             of_words = max(1, min(n_words, n_rows * n_words // _ROWS_PER_TASK))
@@ -91,20 +85,19 @@ def cut_sums(n_threads, growth, joint):
 
 
 @inner
-def sum_part(task, threads, growth, packed, joint):
+def sum_part(task, threads, growth, packed):
     """Sum some words of some rows of a node: into its slot, or into memory of the thread.
 
-    ``packed`` and ``joint`` are parts of the growth.
+    ``packed`` is a part of the growth: for an argument that is ``None``, the compiler leaves out
+    the code that reads it.
     """
     keep_apart()
-    table, buffers, batch, fields = growth.table, growth.buffers, growth.batch, growth.nodes.fields
+    table, joint, batch, fields = growth.table, growth.joint, growth.batch, growth.nodes.fields
     item, thread = item_of(task, batch), threads.number
     node, of_rows = batch.summed[item], batch.n_parts[item]
     begin, end, side = fields[node, BEGIN], fields[node, END], fields[node, ARRAY]
     joins = _joins(end - begin, joint)
-    n_words = table.words.shape[0]
-    if joint is not None and joins:
-        n_words = joint.words.shape[0]
+    n_words = joint.words.shape[0] if joins else table.words.shape[0]
     first, n_tasks = batch.first_task[item], batch.first_task[item + 1] - batch.first_task[item]
     word, row = (task - first) // of_rows, (task - first) % of_rows
     first_word, last_word = share(n_words, word, n_tasks // of_rows)
@@ -115,15 +108,20 @@ def sum_part(task, threads, growth, packed, joint):
         target = growth.histograms.private[thread, item]
         is_first = batch.used[thread, item, first_word] != batch.state[N_SUMS]
         batch.used[thread, item, first_word:last_word] = batch.state[N_SUMS]
-    if joint is not None and joins:
-        ordered = OrderedRows(buffers.rows[side], buffers.ordered[side])
-        sums, compact = joint.sums[thread, item], buffers.compact
-        if of_rows > 1:
-            accumulate_joint(joint, table, ordered, compact, part, is_first, sums, None)
-        else:
-            accumulate_joint(joint, table, ordered, compact, part, is_first, sums, target)
-    else:
+    if not joins:
         _add_rows(side, part, is_first, target, growth, packed)
+    elif packed is None:
+        rows, ordered = growth.buffers.rows[side], growth.buffers.ordered[side]
+        accumulate_joint(
+            joint,
+            table,
+            OrderedRows(rows, ordered),
+            growth.buffers.compact,
+            part,
+            is_first,
+            joint.sums[thread, item],
+            target[:0] if of_rows > 1 else target,
+        )
 
 
 @inner
@@ -138,13 +136,13 @@ def _add_rows(side, part, is_first, target, growth, packed):
 
 
 @inner
-def _merge_column(column, item, growth, packed, joint):
+def _merge_column(column, item, growth, packed):
     """Add up the sums of all threads of a column of a node whose rows are cut."""
-    table, batch, fields = growth.table, growth.batch, growth.nodes.fields
+    table, joint, batch, fields = growth.table, growth.joint, growth.batch, growth.nodes.fields
     node, word = batch.summed[item], column // 8
     histogram = growth.histograms.slots[fields[node, SLOT]]
     joins = _joins(fields[node, END] - fields[node, BEGIN], joint)
-    if joint is not None and joins:
+    if joins:
         word = joint.groups[column] // 8
     begin, end, missing = cells_of(column, table, n_channels_of(growth))
     histogram[begin:end] = 0
@@ -153,7 +151,7 @@ def _merge_column(column, item, growth, packed, joint):
     for thread in range(batch.used.shape[0]):
         if batch.used[thread, item, word] != batch.state[N_SUMS]:
             continue
-        if joint is not None and joins:
+        if joins:
             add_codes(joint, column, table, joint.sums[thread, item], histogram)
             continue
         private = growth.histograms.private[thread, item]
@@ -163,10 +161,10 @@ def _merge_column(column, item, growth, packed, joint):
 
 
 @inner
-def complete_columns(first, last, item, growth, packed, joint):
+def complete_columns(first, last, item, growth, packed):
     """Complete the histograms of the children of a split, or of the root, in some columns.
 
-    ``packed`` and ``joint`` are parts of the growth.
+    ``packed`` is a part of the growth.
     """
     keep_apart()
     table, batch, histograms = growth.table, growth.batch, growth.histograms
@@ -182,7 +180,7 @@ def complete_columns(first, last, item, growth, packed, joint):
         begin, end, missing = cells_of(f, table, n_channels_of(growth))
         for summed in range(first_sum, last_sum):
             if batch.n_parts[summed] > 1:
-                _merge_column(f, summed, growth, packed, joint)
+                _merge_column(f, summed, growth, packed)
         if small != big and last_sum - first_sum == 1:
             of_small, of_big = slots[fields[small, SLOT]], slots[fields[big, SLOT]]
             subtract(of_big, of_small, begin, end)

@@ -34,14 +34,13 @@ from hilboost.engine.ops.cpu.fixed_point import (
     pack_one,
     packed_sums,
 )
-from hilboost.engine.ops.cpu.grow import grow
+from hilboost.engine.ops.cpu.grow import WHOLE_TREE, grow
 from hilboost.engine.ops.cpu.grown_tree import GrownTree
 from hilboost.engine.ops.cpu.growth import Growth
 from hilboost.engine.ops.cpu.leaf_words import BLOCK
 from hilboost.engine.ops.cpu.leaves import LeafGradients, LeafNumbers, RowsOfLeaves, leaf_sums
 from hilboost.engine.ops.cpu.nodes import BEGIN, END
-from hilboost.engine.ops.cpu.operation_steps import partition_nodes, run_operation
-from hilboost.engine.ops.cpu.symmetric import find_common_split
+from hilboost.engine.ops.cpu.partition import partition_nodes
 from hilboost.engine.ops.cpu.sync import ABORT, Threads, new_sync
 
 if TYPE_CHECKING:
@@ -114,7 +113,7 @@ class CpuOperations:
         batch.summed[:n], batch.first_sum[: n + 1] = nodes, np.arange(n + 1)
         batch.pairs[:n], batch.modes[:n] = nodes[:, None], ONLY_SUMMED
         if n > 0:
-            self.cooperate(lambda threads: run_operation(threads, SUM, growth))
+            self.cooperate(lambda threads: grow(threads, SUM, growth, None))
 
     def search(self, growth: Growth, nodes: NDArray[np.int64], columns: NDArray[np.uint8]) -> None:
         """Note the best split of each node, or one split of all of them."""
@@ -124,13 +123,13 @@ class CpuOperations:
             batch.divided[:n] = nodes
             batch.state[[STEP, N_DIVIDED, N_PAIRS]] = BEGIN_TREE, n, 0
             summed = np.empty((self.n_threads, MOST_BINS))
-            self.cooperate(lambda threads: find_common_split(threads, growth, summed))
+            self.cooperate(lambda threads: grow(threads, SEARCH, growth, summed))
             return
         batch.state[[STEP, N_PAIRS]] = BEGIN_TREE, n
         batch.first_sum[: n + 1] = 0
         batch.pairs[:n], batch.modes[:n] = nodes[:, None], SEARCHED
         if n > 0:
-            self.cooperate(lambda threads: run_operation(threads, SEARCH, growth))
+            self.cooperate(lambda threads: grow(threads, SEARCH, growth, None))
 
     def leaves(
         self, growth: Growth | VectorGrowth, leaves: NDArray[np.int64], learned: LeafGradients
@@ -175,7 +174,7 @@ class CpuOperations:
     def grow(self, growth: Growth, symmetric: bool) -> None:
         """Grow a whole tree in one compiled call, which saves what calls of Python cost."""
         summed = np.empty((self.n_threads, MOST_BINS)) if symmetric else None
-        self.cooperate(lambda threads: grow(threads, growth, summed))
+        self.cooperate(lambda threads: grow(threads, WHOLE_TREE, growth, summed))
 
     def cooperate(self, work: Callable[[Threads], None]) -> None:
         """Begin tasks that other threads share if they come in time."""

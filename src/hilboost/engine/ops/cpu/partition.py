@@ -26,12 +26,16 @@ from hilboost.backends.intrinsics import (
     prefetch,
 )
 from hilboost.engine.ops.cpu.batch import (
+    BEGIN_TREE,
+    DONE,
     FLAG,
     MOVE,
     N_DIVIDED,
     ROWS_PER_PART,
     STEP,
     item_of,
+    n_tasks_of,
+    n_threads_worth,
     start_step,
 )
 from hilboost.engine.ops.cpu.binning import offset_of
@@ -47,7 +51,7 @@ from hilboost.engine.ops.cpu.nodes import (
     LEFT_ARRAY,
     MISSING_LEFT,
 )
-from hilboost.engine.ops.cpu.sync import share
+from hilboost.engine.ops.cpu.sync import claim, finish, is_last, publish, share
 
 _AHEAD = 256
 """Rows between the one whose bin is read and the one whose bin is asked for."""
@@ -222,3 +226,39 @@ def move_part(task, nodes, buffers, batch):
         fields[node, LEFT_ARRAY] = 1 - side
         low, high, left, right = begin + low, begin + high, begin + left, begin + right
         move_rows(buffers, side, 1 - side, low, high, left, right)
+
+
+@inner
+def _divide(task, table, nodes, categories, buffers, batch):
+    if batch.state[STEP] == FLAG:
+        flag_part(task, table, nodes, categories, buffers, batch)
+    elif batch.state[STEP] == MOVE:
+        move_part(task, nodes, buffers, batch)
+
+
+@inner
+def _next_of_partition(threads, nodes, batch):
+    """Begin the step that follows, if any."""
+    step = batch.state[STEP]
+    if step == BEGIN_TREE:
+        cut_rows(threads.n_threads, nodes, batch)
+    elif step == MOVE or not count_left(batch):
+        batch.state[STEP] = DONE
+        finish(threads)
+        return
+    publish(threads, n_tasks_of(batch), n_threads_worth(batch, threads.n_threads)[1])
+
+
+@compiled
+def partition_nodes(threads, table, nodes, categories, buffers, batch):
+    """Divide the rows of the nodes of a batch by their splits; ``batch.n_left`` is written.
+
+    threads : Threads; table : BinTable; nodes : NodeStore; categories : CategorySplits or None
+    buffers : RowBuffers; batch : Batch
+    """
+    task = claim(threads)
+    while task >= 0:
+        _divide(task, table, nodes, categories, buffers, batch)
+        if is_last(threads):
+            _next_of_partition(threads, nodes, batch)
+        task = claim(threads)

@@ -8,15 +8,13 @@ allowed adds nothing to the sum and stays a leaf, which the next level may still
     level 3     x7 <= 0 ...
 
 There is a histogram for every leaf, and room for the nodes of a level in ``batch.divided``, which
-holds the nodes that are searched, too.  A growth has no directions, groups and categories, and
-``rules.n_outputs`` is a number also with one channel.
+holds the nodes that are searched, too.  A growth has no directions, groups and categories.
 """
 
 import numpy as np
 
-from hilboost.backends.compiled import compiled, inner
+from hilboost.backends.compiled import inner
 from hilboost.backends.intrinsics import keep_apart, keep_inside
-from hilboost.backends.references import by_reference
 from hilboost.engine.ops.cpu.batch import (
     BEGIN_TREE,
     DONE,
@@ -30,7 +28,6 @@ from hilboost.engine.ops.cpu.batch import (
     STEP,
     WORK,
     n_tasks_of,
-    n_threads_worth,
 )
 from hilboost.engine.ops.cpu.column_splits import (
     NO_GAIN,
@@ -61,7 +58,7 @@ from hilboost.engine.ops.cpu.split_search import (
     scan_scratch,
     sum_left,
 )
-from hilboost.engine.ops.cpu.sync import claim, finish, is_last, publish, share
+from hilboost.engine.ops.cpu.sync import share
 
 
 @inner
@@ -84,9 +81,17 @@ def _column_of_node(node, number, growth):
 
 
 @inner
+def _number_of(n_outputs):
+    """The number of outputs, which the rules of trees with one channel leave out."""
+    if n_outputs is None:
+        return np.int64(1)
+    return n_outputs
+
+
+@inner
 def _gain_of_channels(left, right, totals, rules):
     """Gain of one cut of a node with several channels, ``NO_GAIN`` if it is not allowed."""
-    n_outputs, packing, limits = rules.n_outputs, rules.packing, rules.limits
+    n_outputs, packing, limits = _number_of(rules.n_outputs), rules.packing, rules.limits
     parent, _, _ = score_channels(totals, n_outputs, packing, limits.l2)
     on_left, left_hessian, left_count = score_channels(left, n_outputs, packing, limits.l2)
     on_right, right_hessian, right_count = score_channels(right, n_outputs, packing, limits.l2)
@@ -141,7 +146,7 @@ def _find_gains(column, totals, missing_left, last, rules, scratch):
     missing, n_cuts = (column.base + column.n_bins - 1) * n_channels, np.int64(0)
     for c in range(n_channels):
         left[c] = histogram[missing + c] if missing_left else 0
-    if rules.n_outputs == 1:
+    if _number_of(rules.n_outputs) == 1:
         if n_channels == 1:
             n_cuts = _sum_bins(column, left[0], np.int64(0), None, last, scratch)
         else:
@@ -229,7 +234,7 @@ def search_levels(task, threads, growth, summed):
     best, best_column, best_cut, best_left = NO_GAIN, np.int64(0), np.int64(0), np.int64(0)
     first, last = share(rules.n_values.shape[0], task, n_tasks_of(batch))
     for item in range(batch.state[N_PAIRS]):
-        complete_columns(first, last, item, growth, growth.packed, growth.joint)
+        complete_columns(first, last, item, growth, growth.packed)
     for number in range(first, last):
         if scratch.drawn[0, 0, number] and rules.n_values[number] > 0:
             gain, cut, left = _search_column(number, growth, own, summed[threads.number])
@@ -244,7 +249,7 @@ def search_levels(task, threads, growth, summed):
 def _gain_of_cut(node, growth, scratch):
     """Gain of the cut of which the left sums of a node have been found."""
     totals, left, rules = growth.sums.totals[node], growth.sums.left_totals[node], growth.rules
-    if rules.n_outputs == 1:
+    if _number_of(rules.n_outputs) == 1:
         scratch.sums[0], scratch.sums[STRIDE] = left[0], left[left.shape[0] - 1]
         _fill_gains(1, totals, rules, scratch)
         return scratch.gains[0]
@@ -254,7 +259,7 @@ def _gain_of_cut(node, growth, scratch):
 
 
 @inner
-def _settle_level(growth):
+def settle_level(growth):
     """Note the split of every open node of the level, if the best cut is good enough."""
     keep_apart()
     nodes, sums, rules, batch = growth.nodes, growth.sums, growth.rules, growth.batch
@@ -304,7 +309,7 @@ def _draw_level(nodes, limits, scratch):
 
 
 @inner
-def _cut_level(growth):
+def cut_level(growth):
     """Cut the columns of all open nodes into tasks."""
     cut_columns(1, SEARCH, growth)
     growth.batch.state[WORK] *= growth.batch.state[N_DIVIDED]
@@ -323,42 +328,19 @@ def next_level(n_threads, growth):
     elif step in (FLAG, MOVE):
         open_batch(growth)
     if step == SEARCH:
-        _settle_level(growth)
+        settle_level(growth)
         _choose_level(nodes, batch)
         if state[N_DIVIDED] > 0:
             cut_rows(n_threads, nodes, batch)
             return
     elif state[N_LEVELS] < limits.max_depth:
         if state[N_SUMMED] > 0:
-            cut_sums(n_threads, growth, growth.joint)
+            cut_sums(n_threads, growth)
             state[N_SUMMED] = 0
             return
         state[N_LEVELS] += 1
         _draw_level(nodes, limits, growth.scratch)
         _note_open(nodes, batch, limits)
-        _cut_level(growth)
+        cut_level(growth)
         return
     state[STEP] = DONE
-
-
-@compiled
-def find_common_split(threads, growth, summed):
-    """Note one split of the nodes of a batch, whose histograms are complete.
-
-    threads : Threads; growth : Growth
-    summed : (n_threads, 512) float64, working memory
-    """
-    growth = by_reference(growth)
-    batch, task = growth.batch, claim(threads)
-    while task >= 0:
-        if batch.state[STEP] == SEARCH:
-            search_levels(task, threads, growth, summed)
-        if is_last(threads):
-            if batch.state[STEP] == BEGIN_TREE:
-                _cut_level(growth)
-                n_waked = n_threads_worth(batch, threads.n_threads)[1]
-                publish(threads, n_tasks_of(batch), n_waked)
-            else:
-                _settle_level(growth)
-                finish(threads)
-        task = claim(threads)
