@@ -22,7 +22,7 @@ from hilboost.workers.exchange import Message, TreeExchange
 from hilboost.workers.fit import WorkerTask, fit_share
 from hilboost.workers.partitions import Partition
 
-_FEW, _SEVERAL, _TO_SHARE, _MANY = 400, 30_000, 200_000, 300_000
+_FEWEST, _FEW, _SEVERAL, _TO_SHARE, _MANY = 200, 400, 30_000, 200_000, 300_000
 _STAGES: dict[str, Any] = {"n_estimators": 2, "early_stopping": False, "random_state": 0}
 _ONE_THREAD: dict[str, Any] = {"n_jobs": 1, "random_state": 0}
 _ALL_ROWS: dict[str, Any] = {}
@@ -252,7 +252,7 @@ def _explain() -> None:
 
 
 def _fit_kernel_machines() -> None:
-    X, y, _ = _table()
+    X, y, _ = _table(_FEWEST)
     X = np.nan_to_num(X)
     for precision in "float64", "float32":
         for kernel in "gaussian", "matern52", "laplace", "additive":
