@@ -121,9 +121,7 @@ def table_of(name: str) -> Table:
     return EVERY[name]()
 
 
-def measure_fit(
-    library: str, table: Table, seed: int, make: Callable[[bool, int], Any] | None = None
-) -> Record:
+def measure_fit(library: str, table: Table, seed: int) -> Record:
     """Seconds of the processor, score, and what hilboost chose, of a fit to three quarters."""
     X, X_test, y, y_test = split(table, seed)
     record: Record = {
@@ -134,7 +132,7 @@ def measure_fit(
     }
     try:
         with threadpool_limits(THREADS):
-            model = (make or MODELS[library])(table.task == "regression", seed)
+            model = MODELS[library](table.task == "regression", seed)
             start = time.process_time()
             model.fit(X, y)
             record["seconds"] = time.process_time() - start
