@@ -325,12 +325,19 @@ def _table(title):
     lines = [line.split("|")[1:-1] for line in section.splitlines() if line.startswith("|")]
     header, _, *body = [[cell.strip() for cell in line] for line in lines]
     cells = {
-        (row[0], column): cell
+        (name, column): cell
         for row in body
+        for name in _names(row[0])
         for column, cell in zip(header[1:], row[1:], strict=True)
     }
     quotations = dict(re.findall(r"^(\d+)\. [^\n]*?\"(.+?)\"", section, flags=re.M))
-    return [row[0] for row in body], header[1:], cells, quotations
+    return [name for row in body for name in _names(row[0])], header[1:], cells, quotations
+
+
+def _names(cell):
+    """Each name of a row, with the kind before them: ``kind: first; second``."""
+    kind, colon, names = cell.rpartition(": ")
+    return [kind + colon + name for name in names.split("; ")]
 
 
 CELLS = [
