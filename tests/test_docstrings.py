@@ -19,7 +19,7 @@ ROOMS = (
     "hilboost.callbacks",
     "hilboost.core.errors",
     *(f"hilboost.core.{name}" for name in ("base_model", "callback", "fitted_term", "gradients")),
-    *(f"hilboost.core.{name}" for name in ("group_loss", "leaf_order", "learner", "loss")),
+    *(f"hilboost.core.{name}" for name in ("learner", "loss", "loss_kinds")),
     *(f"hilboost.core.{name}" for name in ("metric", "output_space")),
     *(f"hilboost.core.{name}" for name in ("row_division", "row_sample", "rule", "target")),
     "hilboost.estimators",

@@ -9,11 +9,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hilboost.core.adaptive_loss import AdaptiveLoss
     from hilboost.core.gradients import Gradients
-    from hilboost.core.group_loss import GroupLoss
-    from hilboost.core.leaf_loss import LeafLoss
     from hilboost.core.loss import Loss
+    from hilboost.core.loss_kinds import AdaptiveLoss, GroupLoss, LeafLoss
     from hilboost.core.metric import Metric
     from hilboost.estimators import (
         AdaBoostKernelClassifier,
@@ -51,11 +49,9 @@ from hilboost.core.version import __version__
 
 # Imported on first use, so that `import hilboost` loads neither the compiler nor scikit-learn.
 _MODULES = {
-    "core.adaptive_loss": "AdaptiveLoss",
     "core.gradients": "Gradients",
-    "core.group_loss": "GroupLoss",
-    "core.leaf_loss": "LeafLoss",
     "core.loss": "Loss",
+    "core.loss_kinds": "AdaptiveLoss GroupLoss LeafLoss",
     "core.metric": "Metric",
     "estimators.adaptive_intervals": "AdaptiveIntervals",
     "estimators.files": "load save trusted_types",

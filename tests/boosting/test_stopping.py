@@ -6,7 +6,7 @@ from tests.cases import PLAIN
 
 import hilboost
 from hilboost import BoostingClassifier, BoostingRegressor
-from hilboost.boosting.stopping import EarlyStopping
+from hilboost.boosting.config import EarlyStopping
 from hilboost.core.errors import InvalidParameter
 
 RNG = np.random.default_rng(0)

@@ -19,9 +19,8 @@ from typer.testing import CliRunner
 
 import hilboost
 from hilboost.cli.app import app
-from hilboost.cli.csv_safety import without_formulas
 from hilboost.cli.errors import CliError
-from hilboost.cli.files import STDIN
+from hilboost.cli.files import STDIN, without_formulas
 from hilboost.cli.tables import read_table, write_tables
 
 FORMULAS = [

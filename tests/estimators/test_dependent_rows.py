@@ -28,7 +28,7 @@ from hilboost import (
 )
 from hilboost.callbacks import Checkpoint
 from hilboost.core.errors import DataWarning, InvalidData, InvalidParameter, InvalidType
-from hilboost.validation.row_order import told_of_ordered_rows
+from hilboost.validation.order import told_of_ordered_rows
 from hilboost.workers.fit import check_supported
 
 N = 300

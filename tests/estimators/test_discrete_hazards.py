@@ -11,7 +11,7 @@ from hilboost.core.errors import DataWarning, InvalidData
 from hilboost.core.target import Target
 from hilboost.model.survival import SurvivalCodec
 from hilboost.report import facts, render
-from hilboost.report.observed import Seen
+from hilboost.report.survival import Seen
 from hilboost.validation.survival import SurvivalLabels
 
 SHORT = {name: value for name, value in PLAIN.items() if name != "multi_output"}

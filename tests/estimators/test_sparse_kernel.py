@@ -17,7 +17,7 @@ from hilboost.kernels import Gaussian, Laplace
 from hilboost.kernels.gram import evaluate
 from hilboost.learners.kernel_machine.basis.select import SELECTIONS
 from hilboost.learners.kernel_machine.steps import doubling, regular
-from hilboost.losses.squared_hinge import SquaredHinge
+from hilboost.losses.hinge import SquaredHinge
 
 RNG = np.random.default_rng(0)
 N = 160

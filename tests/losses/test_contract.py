@@ -6,9 +6,8 @@ from tests.cases import DISTRIBUTIONS, GROUP_LOSSES, LOSSES, ids
 
 import hilboost.losses
 from hilboost import BoostingClassifier, BoostingRegressor
-from hilboost.core.adaptive_loss import AdaptiveLoss
-from hilboost.core.leaf_loss import LeafLoss
 from hilboost.core.loss import Loss
+from hilboost.core.loss_kinds import AdaptiveLoss, LeafLoss
 from hilboost.losses import AFT, DiscreteHazard, DistributionLoss
 from hilboost.losses.registry import classification_losses, loss_classes, regression_losses
 from hilboost.testing import DistributionContract, GroupLossContract, LossContract

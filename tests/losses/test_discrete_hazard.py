@@ -7,7 +7,7 @@ from scipy.optimize import approx_fprime
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.target import Target
 from hilboost.losses import AFT, Cox, DiscreteHazard
-from hilboost.model.survival_curves import SurvivalCurves
+from hilboost.model.survival import SurvivalCurves
 
 ENDS = np.array([1.0, 2.5, 4.0])
 

@@ -9,7 +9,7 @@ from tests.cases import PLAIN
 
 import hilboost
 from hilboost import BoostingClassifier, BoostingRegressor
-from hilboost.boosting.scores import metric_value
+from hilboost.boosting.history import metric_value
 from hilboost.callbacks import Checkpoint
 from hilboost.core.errors import IncompatibleParts, InvalidData, InvalidParameter, InvalidType
 from hilboost.core.loss import Loss

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hilboost.model.distance_scale import DistanceScale
+from hilboost.model.scores import DistanceScale
 
 RNG = np.random.default_rng(0)
 POINTS = RNG.normal(size=(60, 2))

@@ -7,7 +7,7 @@ import pytest
 from tests.cases import PLAIN
 
 from hilboost import BoostingRegressor
-from hilboost.model.parts import ModelPart, described
+from hilboost.model.fit_facts import ModelPart, described
 from hilboost.report.about import history_facts
 
 

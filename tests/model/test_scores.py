@@ -12,7 +12,7 @@ from hilboost.losses import (
     Quantile,
     SquaredError,
 )
-from hilboost.losses.squared_hinge import SquaredHinge
+from hilboost.losses.hinge import SquaredHinge
 from hilboost.model import scores
 
 RNG = np.random.default_rng(0)

@@ -10,9 +10,7 @@ from hilboost.core.errors import InvalidData
 from hilboost.core.output_space import Choice, Embedding
 from hilboost.kernels import Gaussian
 from hilboost.outputs import Candidates, KernelOutput, decode, preimage
-from hilboost.outputs import fixed_point_iteration as fixed_point
-from hilboost.outputs.fixed_point_iteration import climb
-from hilboost.outputs.preimage import nearest
+from hilboost.outputs.preimage import climb, nearest
 
 seeds = st.integers(0, 10**6)
 ways = pytest.mark.parametrize("way", ["nearest", "cosine"])
@@ -155,7 +153,7 @@ def test_climbing_ends_on_a_summit(seed):
     kernel, centers = Gaussian(1.0), rng.normal(size=(8, 2))
     weights = rng.uniform(size=(6, 8))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fixed_point, "_STEPS", 1000)
+        patch.setattr(preimage, "_STEPS", 1000)
         found = climb(kernel, centers[weights.argmax(axis=1)], centers, weights)
     best = value(kernel, found, centers, weights)
     for _ in range(20):
@@ -243,7 +241,7 @@ def test_centres_out_of_sight_leave_the_start():
 
 
 def test_a_climb_ends(monkeypatch):
-    monkeypatch.setattr(fixed_point, "_CLOSE", 0.0)
+    monkeypatch.setattr(preimage, "_CLOSE", 0.0)
     rng = np.random.default_rng(0)
     start, weights = rng.normal(size=(5, 2)), rng.normal(size=(5, 9))
     assert np.isfinite(climb(Gaussian(1.0), start, rng.normal(size=(9, 2)), weights)).all()

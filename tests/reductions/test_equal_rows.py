@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hilboost.core.target import Target
-from hilboost.reductions.equal_rows import merge_equal_rows, row_ranks
+from hilboost.reductions.rows import merge_equal_rows, row_ranks
 
 
 def table(seed, n=30, d=3, levels=3):

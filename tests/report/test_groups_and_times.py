@@ -11,8 +11,8 @@ from hilboost.core.errors import InvalidParameter, InvalidType
 from hilboost.core.gradients import Gradients
 from hilboost.core.target import Target
 from hilboost.report import compare, scores
-from hilboost.report.observed import Seen, brier
 from hilboost.report.ranking import ranking_facts
+from hilboost.report.survival import Seen, brier
 from hilboost.training.data import in_order_of_groups
 
 FAST = {"n_estimators": 10, "early_stopping": False, "random_state": 0}

@@ -10,8 +10,7 @@ from hilboost import BoostingClassifier, BoostingRegressor, OutputKernelTreeRegr
 from hilboost.core.errors import InvalidData
 from hilboost.network.graph import adjacency_matrix
 from hilboost.outputs.label_sets import LabelSets
-from hilboost.tables.sparse import SparseTable
-from hilboost.tables.sparse_checks import check_sparse
+from hilboost.tables.sparse import SparseTable, check_sparse
 
 N, D = 40, 6
 DENSE = np.random.default_rng(0).normal(size=(N, D)).round(2)

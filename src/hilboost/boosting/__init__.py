@@ -1,5 +1,5 @@
 """The boosting loop: functional gradient descent in stages."""
 
-from hilboost.boosting.scores import metric_value
+from hilboost.boosting.history import metric_value
 
 __all__ = ["metric_value"]

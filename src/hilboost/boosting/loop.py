@@ -26,7 +26,7 @@ from hilboost.core.loss import Loss
 from hilboost.core.row_sample import RowSample
 from hilboost.core.rule import State
 from hilboost.core.target import Target
-from hilboost.model.snapshot import FitSnapshot
+from hilboost.model.fit_facts import FitSnapshot
 from hilboost.reductions.sums import on_any_worker
 
 HOPELESS_GROWTH = 1000.0

@@ -16,7 +16,7 @@ from hilboost.boosting.shards import Rotation
 from hilboost.core.dtypes import Floats
 from hilboost.core.row_division import RowDivision
 from hilboost.core.target import Target
-from hilboost.model.snapshot import FitSnapshot
+from hilboost.model.fit_facts import FitSnapshot
 
 _ROUNDING = 1e-9  # losses below it may be rounding errors
 

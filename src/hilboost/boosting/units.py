@@ -10,8 +10,7 @@ import numpy as np
 from hilboost.boosting.state import TrainingState
 from hilboost.core.base_model import Stage
 from hilboost.core.dtypes import Floats
-from hilboost.core.target import Target
-from hilboost.core.target_units import TargetUnits
+from hilboost.core.target import Target, TargetUnits
 from hilboost.model import AdditiveModel
 
 

@@ -16,8 +16,8 @@ from hilboost.cli.number_text import (
 from hilboost.cli.task import TaskName
 from hilboost.core.errors import first_few
 from hilboost.core.words import counted
-from hilboost.tables.choice import fold, meant_columns
 from hilboost.tables.number_text import NUMBER_WITH_UNIT, written_as
+from hilboost.tables.schema import fold, meant_columns
 
 if TYPE_CHECKING:
     import numpy as np

@@ -1,12 +1,115 @@
-"""Checks of paths given on the command line."""
+"""Checks of paths and of the contents of CSV files; formulas are neutralized when writing."""
 
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
 import os
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, TYPE_CHECKING, Any, cast
 
 from hilboost.cli.errors import CliError, note
 from hilboost.persistence.atomic import is_stream
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+_OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+ARCHIVES = (".zip", ".tar", ".zst")
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+
+HEAD = 8
+"""Number of bytes that identify a file format."""
+GZIP = b"\x1f\x8b"
+_FORMATS = (
+    (b"PAR1", "a Parquet file; rename it to end in .parquet"),
+    (b"\xd0\xcf\x11\xe0", "an Excel workbook; save the sheet as CSV in UTF-8"),
+    (b"PK\x03\x04", "an Excel workbook or another archive; save the sheet as CSV in UTF-8"),
+    (b"\xff\xfe", "UTF-16 text; use --encoding utf-16"),
+    (b"\xfe\xff", "UTF-16 text; use --encoding utf-16"),
+)
+
+
+def refuse_other_formats(path: Path, head: bytes) -> None:
+    """Reject files that start like another format than CSV."""
+    if path.suffix == ".zip":  # contains one CSV file
+        return
+    if head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith((b'{"', b"[{")):
+        raise CliError(f"'{path}' is JSON; save the table as CSV in UTF-8.")
+    for start, what in _FORMATS:
+        if head.startswith(start):
+            raise CliError(f"'{path}' is {what}.")
+
+
+@contextmanager
+def open_csv(
+    path: Path, data: bytes | None, packed: bool, nul: bool = False
+) -> Iterator[IO[bytes] | Path]:
+    """Open a file, or data of a pipe; refuse NUL bytes, at which pandas would truncate a field."""
+    if data is None and path.suffix in ARCHIVES and not packed:
+        yield path
+        return
+    source: Any = path if data is None else io.BytesIO(data)
+    open_one = gzip.open if packed else _OPENERS.get(path.suffix, open)
+    with open_one(source, "rb") if packed or data is None else source as file:
+        if nul:
+            yield cast(IO[bytes], file)
+            return
+        yield cast(IO[bytes], io.BufferedReader(_WithoutNul(file, path), 2**18))
+
+
+class _WithoutNul(io.RawIOBase):
+    def __init__(self, file: IO[bytes], path: Path) -> None:
+        self._file, self._path, self._line = file, path, 1
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        content = self._file.read(len(buffer))
+        place = content.find(b"\0")
+        if place >= 0:
+            line = self._line + content.count(b"\n", 0, place)
+            raise CliError(
+                f"'{self._path}' contains a NUL byte in line {line}, so it is damaged or not UTF-8 "
+                "text; save it again as CSV in UTF-8."
+            )
+        self._line += content.count(b"\n")
+        buffer[: len(content)] = content
+        return len(content)
+
+
+def without_formulas(frame: pd.DataFrame) -> tuple[pd.DataFrame, int]:
+    """Prefix text that a spreadsheet would execute with an apostrophe; count the changed cells."""
+    from pandas.api import types
+
+    changed: dict[Any, Any] = {}
+    n_changed = 0
+    for name, column in frame.items():
+        if types.is_numeric_dtype(column):
+            continue
+        dangerous = column.map(_is_formula).to_numpy(dtype=bool)
+        if dangerous.any():
+            n_changed += int(dangerous.sum())
+            changed[name] = [
+                f"'{value}" if odd else value
+                for value, odd in zip(column.tolist(), dangerous, strict=True)
+            ]
+    return frame.assign(**changed), n_changed
+
+
+def _is_formula(value: object) -> bool:
+    return (
+        isinstance(value, str) and value.startswith(_FORMULA) and _NUMBER.fullmatch(value) is None
+    )
+
 
 STDIN = Path("-")
 

@@ -35,7 +35,7 @@ from hilboost.cli.task import (
 from hilboost.core.dtypes import PerRow
 from hilboost.core.errors import first_few
 from hilboost.core.words import counted
-from hilboost.tables.choice import category_choice
+from hilboost.tables.schema import category_choice
 
 if TYPE_CHECKING:
     import pandas as pd

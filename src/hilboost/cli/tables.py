@@ -9,17 +9,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal
 
-from hilboost.cli.csv_safety import (
+from hilboost.cli.dialect import SAMPLE, Dialect, detected
+from hilboost.cli.errors import CliError, note
+from hilboost.cli.files import (
     ARCHIVES,
     GZIP,
     HEAD,
+    STDIN,
+    check_input,
     open_csv,
     refuse_other_formats,
     without_formulas,
 )
-from hilboost.cli.dialect import SAMPLE, Dialect, detected
-from hilboost.cli.errors import CliError, note
-from hilboost.cli.files import STDIN, check_input
 from hilboost.cli.number_text import read_as_told
 from hilboost.core.packages import required
 from hilboost.persistence.atomic import atomic_path

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hilboost.core.base_model import AnyModel, Term
 from hilboost.core.dtypes import Floats
-from hilboost.core.leaf_order import LeafOrder
+from hilboost.core.loss_kinds import LeafOrder
 
 
 @dataclass(frozen=True)

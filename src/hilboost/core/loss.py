@@ -15,8 +15,7 @@ from hilboost.core.errors import IncompatibleParts
 from hilboost.core.gradients import Gradients
 from hilboost.core.link import IdentityLink, Link
 from hilboost.core.loss_declarations import LossDeclarations
-from hilboost.core.target import Target
-from hilboost.core.target_units import TargetUnits
+from hilboost.core.target import Target, TargetUnits
 
 if TYPE_CHECKING:
     from hilboost.core.distribution import Distribution
@@ -28,7 +27,7 @@ class Loss(LossDeclarations, ABC):
     The value and gradient of each row depend only on this row.  Rows are evaluated in blocks, and
     several blocks in parallel.  If a parameter of the loss is estimated from all rows, derive from
     :class:`AdaptiveLoss`.  If the loss of a row depends on other rows, derive from
-    :class:`~hilboost.core.group_loss.GroupLoss`.
+    :class:`~hilboost.core.loss_kinds.GroupLoss`.
 
     :class:`~hilboost.core.loss_declarations.LossDeclarations` lists its class attributes.
     """

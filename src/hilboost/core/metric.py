@@ -1,10 +1,11 @@
-"""Interface of metrics, which measure predictions on held-out rows after each stage."""
+"""Interfaces of metrics: of predictions on held-out rows after each stage, and of labels."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts
@@ -117,3 +118,21 @@ class Metric(ABC):
         float
         """
         return mean
+
+
+@dataclass(frozen=True)
+class OutputMetric:
+    """A measure of the agreement of labels, and the decoding method that serves it best.
+
+    Parameters
+    ----------
+    way : str
+        One of the decoding methods of the embedding: the decision with the largest expected
+        agreement, as far as the predicted points determine it.
+    agreement : callable
+        ``agreement(labels, predicted)`` compares two sequences of n labels and returns (n,)
+        float64; larger is better.  Distances have a negative sign.
+    """
+
+    way: str
+    agreement: Callable[[Any, Any], Floats]

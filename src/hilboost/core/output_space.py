@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from hilboost.core.dtypes import Floats
 from hilboost.core.exchange import Exchange
 from hilboost.core.labels import take_labels
-from hilboost.core.output_metric import OutputMetric
+from hilboost.core.metric import OutputMetric
 
 ShortNames = Mapping[str, Mapping[str, Any]]
 """Short names for users, each with the parameters that it sets."""

@@ -1,4 +1,4 @@
-"""Constraints on trees: monotonic columns, and columns that may interact on a path."""
+"""Columns that trees treat in a special way: categories, monotonic and interacting columns."""
 
 from __future__ import annotations
 
@@ -11,9 +11,28 @@ from numpy.typing import NDArray
 
 from hilboost.backends.isotonic import nearest_in_order
 from hilboost.core.dtypes import Floats
-from hilboost.core.leaf_order import LeafOrder
+from hilboost.core.errors import InvalidParameter
+from hilboost.core.loss_kinds import LeafOrder
+from hilboost.engine.ops.cpu.category_splits import MAX_LEVELS
 from hilboost.engine.ops.cpu.split_constraints import SplitConstraints
 from hilboost.engine.tree import Tree
+
+
+def check_levels(categorical: Sequence[tuple[int, int]]) -> None:
+    """Check that trees can distinguish the levels of ``(column, n_levels)``."""
+    for column, n_levels in categorical:
+        if n_levels > MAX_LEVELS:
+            raise InvalidParameter(
+                f"column {column} has {n_levels} levels, but trees support at most "
+                f"{MAX_LEVELS}; merge the rare ones."
+            )
+
+
+def marked_columns(categorical: Sequence[tuple[int, int]], d: int) -> NDArray[np.uint8]:
+    """Mark category columns with 1, (d,); (0,) if there are none."""
+    marked = np.zeros(d if categorical else 0, dtype=np.uint8)
+    marked[[column for column, _ in categorical]] = 1
+    return marked
 
 
 @dataclass(frozen=True)

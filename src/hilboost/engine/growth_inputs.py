@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 from hilboost.core.dtypes import Floats
 from hilboost.core.row_sample import RowSample
 from hilboost.engine.buffers import TreeBuffers
-from hilboost.engine.category_columns import marked_columns
-from hilboost.engine.constraints import constraints_of
+from hilboost.engine.constraints import constraints_of, marked_columns
 from hilboost.engine.driver import batch_size, n_spare_leaves
 from hilboost.engine.gradients import Packed
 from hilboost.engine.ops.cpu.category_splits import CategorySplits

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from hilboost.core.errors import InvalidParameter
-from hilboost.engine.category_columns import check_levels
+from hilboost.engine.constraints import check_levels
 
 
 @dataclass(frozen=True)

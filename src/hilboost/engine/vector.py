@@ -11,7 +11,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.exchange import RowShare
 from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
-from hilboost.engine.category_columns import marked_columns
+from hilboost.engine.constraints import marked_columns
 from hilboost.engine.driver import batch_size, n_spare_leaves
 from hilboost.engine.growth_inputs import projected
 from hilboost.engine.leaves import as_tree, grown_tree, leaf_of_rows, newton_steps

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     )
     from hilboost.estimators.ranker import BoostingRanker
     from hilboost.estimators.regressor import BoostingRegressor
-    from hilboost.estimators.sparse_kernel_classifier import SparseKernelClassifier
-    from hilboost.estimators.sparse_kernel_ridge import SparseKernelRidge
+    from hilboost.estimators.sparse_kernel import SparseKernelClassifier, SparseKernelRidge
     from hilboost.estimators.subset_ensembles import (
         AdaBoostKernelClassifier,
         AveragedKernelRidge,
@@ -38,8 +37,7 @@ _MODULES = {
     "output_kernel_forest": "OutputKernelForestRegressor OutputKernelTreeRegressor",
     "ranker": "BoostingRanker",
     "regressor": "BoostingRegressor",
-    "sparse_kernel_classifier": "SparseKernelClassifier",
-    "sparse_kernel_ridge": "SparseKernelRidge",
+    "sparse_kernel": "SparseKernelClassifier SparseKernelRidge",
     "subset_ensembles": (
         "AdaBoostKernelClassifier AveragedKernelRidge BayesianCommitteeMachine "
         "ConvexKernelRidge MixtureOfKernelExperts StackedKernelRidge"

@@ -18,8 +18,8 @@ from hilboost.core.errors import DataWarning, InvalidData, warn_caller
 from hilboost.core.target import Target
 from hilboost.estimators.signatures import public_methods, public_prediction
 from hilboost.model.conformal import Calibration
-from hilboost.model.distance_scale import DistanceScale
 from hilboost.model.fitted import FittedModel
+from hilboost.model.scores import DistanceScale
 from hilboost.outputs.distances import labels_within, to_points
 from hilboost.training.out_of_fold import rows_counted
 from hilboost.validation.dependence import ages_in_half_lives

@@ -24,13 +24,13 @@ from hilboost.core.words import with_article
 from hilboost.estimators.base import BoostingEstimator
 from hilboost.estimators.shapley import ShapleyValues
 from hilboost.estimators.signatures import changed, public_methods, with_parameters
-from hilboost.estimators.validation_parameters import BY_GROUPS_OR_TIME
+from hilboost.estimators.tree_parameters import BY_GROUPS_OR_TIME
 from hilboost.kernels import Kernel
 from hilboost.learners.kernel_machine.basis.select import SELECTIONS
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.learners.kernel_machine.summary import KernelMachineSummary
 from hilboost.model.codecs import TargetCodec
-from hilboost.model.resolved import is_auto
+from hilboost.model.fit_facts import is_auto
 from hilboost.persistence.stored import StoredModel
 from hilboost.training.continuation import Continuation
 from hilboost.training.data import TrainingData
@@ -40,7 +40,7 @@ from hilboost.training.recipes.kernel_machines import (
     kernel_learner,
     kernel_recipe,
 )
-from hilboost.training.recipes.mixed import listed
+from hilboost.training.recipes.table_learners import listed
 
 _AUTO = StrOptions({"auto"})
 _OF_THE_LOOP = (

@@ -12,7 +12,7 @@ from hilboost.core.errors import InvalidParameter, InvalidType, shown, unknown_n
 from hilboost.core.loss import Loss
 from hilboost.estimators.peer_names import of_scikit_learn, same_loss
 from hilboost.losses.from_function import FunctionLoss
-from hilboost.losses.one_class import OneClass
+from hilboost.losses.log_loss import OneClass
 from hilboost.losses.radial import RadialLoss
 from hilboost.losses.registry import (
     classification_losses,

@@ -26,8 +26,7 @@ from hilboost.estimators.signatures import public_fit, public_methods, public_pr
 from hilboost.model.codecs import OutputCodec, TargetCodec
 from hilboost.outputs import as_output
 from hilboost.tables.arrays import n_rows, without_mask
-from hilboost.tables.sparse import is_sparse
-from hilboost.tables.sparse_checks import check_sparse
+from hilboost.tables.sparse import check_sparse, is_sparse
 from hilboost.validation.targets import as_sequence
 
 

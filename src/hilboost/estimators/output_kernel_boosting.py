@@ -20,26 +20,26 @@ from hilboost.estimators.kernel_regressor import KernelBoostingRegressor
 from hilboost.estimators.losses import distance_loss
 from hilboost.estimators.output_kernel import OutputKernelEstimator
 from hilboost.estimators.signatures import changed, with_parameters
-from hilboost.estimators.validation_parameters import BY_GROUPS_OR_TIME
+from hilboost.estimators.tree_parameters import BY_GROUPS_OR_TIME
 from hilboost.learners.ridge import RidgeLearner
 from hilboost.learners.wrapped import WrappedLearner
 from hilboost.losses import SquaredError
 from hilboost.model.codecs import TargetCodec
-from hilboost.model.resolved import is_auto
+from hilboost.model.fit_facts import is_auto
 from hilboost.persistence.require import require
 from hilboost.persistence.stored import StoredModel
-from hilboost.training.compatibility import check_kernel, nan_refused_by
+from hilboost.training.categories import check_kernel, nan_refused_by
 from hilboost.training.continuation import Continuation
 from hilboost.training.data import TrainingData
 from hilboost.training.learner_choice import best_learner, can_compare
 from hilboost.training.recipe import Recipe
-from hilboost.training.recipes.mixed import listed, mixed
 from hilboost.training.recipes.output_kernels import (
     MetricLoss,
     PreimageLoss,
     output_recipe,
     vector_trees,
 )
+from hilboost.training.recipes.table_learners import listed, mixed
 from hilboost.validation.choices import as_list, check_regressor, is_name
 
 _AUTO = StrOptions({"auto"})

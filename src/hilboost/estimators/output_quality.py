@@ -8,7 +8,7 @@ import numpy as np
 
 from hilboost.core.dtypes import Floats, PerRow
 from hilboost.core.errors import unknown_name
-from hilboost.core.output_metric import OutputMetric
+from hilboost.core.metric import OutputMetric
 from hilboost.core.output_space import Embedding
 from hilboost.estimators.signatures import public_methods, public_prediction
 from hilboost.metrics.registry import same_metric

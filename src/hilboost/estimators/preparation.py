@@ -17,7 +17,7 @@ from hilboost.encoders.encoding import level_weights
 from hilboost.model.codecs import TargetCodec
 from hilboost.model.fitted import FittedModel
 from hilboost.model.row_marks import RowMarks
-from hilboost.reductions.equal_rows import merge_equal_rows
+from hilboost.reductions.rows import merge_equal_rows
 from hilboost.tables.bounds import are_exact, as_bounds, stand_ins
 from hilboost.tables.files import of_used_levels
 from hilboost.tables.schema import Schema
@@ -30,8 +30,7 @@ from hilboost.validation.copies import told_of_copies
 from hilboost.validation.dependence import check_weighted, dependence_of
 from hilboost.validation.inputs import Expected, check_inputs
 from hilboost.validation.offsets import check_offset, check_outputs
-from hilboost.validation.order import check_order
-from hilboost.validation.row_order import told_of_ordered_rows
+from hilboost.validation.order import check_order, told_of_ordered_rows
 from hilboost.validation.weights import check_not_negative, plain_weights
 
 if TYPE_CHECKING:

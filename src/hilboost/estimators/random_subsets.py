@@ -26,7 +26,7 @@ from hilboost.core.target import Target
 from hilboost.estimators.kernel_boosting import KernelMachineEstimator
 from hilboost.estimators.signatures import with_parameters
 from hilboost.estimators.sklearn_callbacks import Relay
-from hilboost.estimators.validation_parameters import BY_GROUPS_OR_TIME
+from hilboost.estimators.tree_parameters import BY_GROUPS_OR_TIME
 from hilboost.kernels import Kernel, as_kernel
 from hilboost.kernels.gram import evaluate
 from hilboost.learners.kernel_machine.config import MEMORY_BUDGET, KernelMachineConfig, Workspace
@@ -37,10 +37,10 @@ from hilboost.learners.kernel_machine.summary import KernelMachineSummary
 from hilboost.learners.kernel_machine.tuning.choose import choose
 from hilboost.model import AdditiveModel
 from hilboost.model.codecs import TargetCodec
+from hilboost.model.fit_facts import is_auto
 from hilboost.model.fitted import FittedModel
-from hilboost.model.resolved import is_auto
 from hilboost.persistence.stored import StoredModel
-from hilboost.training.compatibility import check_kernel
+from hilboost.training.categories import check_kernel
 from hilboost.training.continuation import Continuation
 from hilboost.training.data import TrainingData
 from hilboost.training.initial_state import start_of

@@ -20,7 +20,7 @@ from hilboost.estimators.random_subsets import MemberFitter, SubsetEnsemble
 from hilboost.estimators.shapley import ShapleyValues
 from hilboost.estimators.signatures import with_parameters
 from hilboost.model import AdditiveModel
-from hilboost.model.resolved import is_auto
+from hilboost.model.fit_facts import is_auto
 from hilboost.reductions.row_splits import Split, in_turn
 
 _FOLDS = 5

@@ -43,7 +43,7 @@ from hilboost.estimators.stacked_kernel_ridge import StackedKernelRidge
 from hilboost.kernels.gram import evaluate, row_blocks
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.model import AdditiveModel
-from hilboost.model.resolved import is_auto
+from hilboost.model.fit_facts import is_auto
 from hilboost.reductions.sums import total_weight
 from hilboost.training.data import TrainingData
 

@@ -19,12 +19,11 @@ from hilboost.estimators.signatures import public_fit, with_parameters
 from hilboost.estimators.sklearn_callbacks import Relay
 from hilboost.estimators.survival_predictions import SurvivalPredictions
 from hilboost.estimators.table_boosting import TableBoosting
-from hilboost.estimators.validation_parameters import BY_GROUPS
+from hilboost.estimators.tree_parameters import BY_GROUPS
 from hilboost.losses.registry import survival_losses
 from hilboost.model.codecs import TargetCodec
 from hilboost.model.fitted import FittedModel
-from hilboost.model.survival import SurvivalCodec
-from hilboost.model.survival_curves import SurvivalCurves, baseline, event_times
+from hilboost.model.survival import SurvivalCodec, SurvivalCurves, baseline, event_times
 from hilboost.training.data import TrainingData
 from hilboost.training.train import TrainingResult
 from hilboost.validation.choices import is_name

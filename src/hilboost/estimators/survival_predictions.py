@@ -22,7 +22,7 @@ from hilboost.estimators.signatures import public_methods, public_prediction
 from hilboost.metrics import Concordance
 from hilboost.metrics.registry import same_metric
 from hilboost.model.fitted import FittedModel
-from hilboost.model.survival_curves import SurvivalCurves
+from hilboost.model.survival import SurvivalCurves
 from hilboost.validation.survival import SurvivalLabels, check_at, check_times
 from hilboost.validation.weights import check_weights
 

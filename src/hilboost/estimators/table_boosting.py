@@ -27,19 +27,17 @@ from hilboost.learners.ridge import RidgeLearner
 from hilboost.learners.tree import TreeLearner
 from hilboost.losses.registry import regression_losses
 from hilboost.model.codecs import TargetCodec
+from hilboost.model.fit_facts import ModelPart, ResolvedParameters
 from hilboost.model.fitted import FittedModel
 from hilboost.model.importances import importances
-from hilboost.model.parts import ModelPart
-from hilboost.model.resolved import ResolvedParameters
 from hilboost.model.summary import not_of_trees
 from hilboost.persistence.stored import StoredModel
 from hilboost.tables.schema import Schema
-from hilboost.training.compatibility import nan_refused_by
+from hilboost.training.categories import nan_refused_by
 from hilboost.training.continuation import Continuation
 from hilboost.training.data import TrainingData
 from hilboost.training.recipe import Recipe
-from hilboost.training.recipes.mixed import names
-from hilboost.training.recipes.table_learners import LEARNERS, stored_learner
+from hilboost.training.recipes.table_learners import LEARNERS, names, stored_learner
 from hilboost.training.recipes.tables import table_recipe, work
 from hilboost.training.refit import refit_leaves
 from hilboost.validation.choices import as_list, is_name

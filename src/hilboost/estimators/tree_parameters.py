@@ -1,14 +1,26 @@
-"""Parameters of the estimators of trees: their ranges, and those that only trees have."""
+"""Parameters of estimators: how rows are held out, and those of trees with their ranges."""
 
 from __future__ import annotations
 
+from datetime import timedelta
 from numbers import Integral, Real
 from typing import Any
 
-from sklearn.utils._param_validation import Interval, StrOptions
+import numpy as np
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from hilboost.core.metric import Metric
-from hilboost.estimators.validation_parameters import BY_GROUPS_OR_TIME
+
+_SPLITTER = HasMethods(["split", "get_n_splits"])
+BY_GROUPS: dict[str, list[Any]] = {
+    "validation": [StrOptions({"auto", "random", "groups"}), _SPLITTER],
+    "validation_gap": [None],
+}
+BY_GROUPS_OR_TIME: dict[str, list[Any]] = {
+    "validation": [StrOptions({"auto", "random", "groups", "time"}), _SPLITTER],
+    "validation_gap": [timedelta, np.timedelta64, Interval(Real, 0, None, closed="left"), None],
+}
+
 
 _AUTO = StrOptions({"auto"})
 OF_TREES = (

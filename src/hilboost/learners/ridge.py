@@ -13,11 +13,11 @@ from hilboost.core.base_model import BaseModel, Term
 from hilboost.core.capabilities import Capabilities
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter
-from hilboost.core.finite_arrays import are_finite, are_tables
 from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
 from hilboost.core.learner import Learner
 from hilboost.core.operators import OperatorGraph
+from hilboost.core.plain_values import are_finite, are_tables
 from hilboost.core.row_sample import RowSample
 from hilboost.core.split_settings import SplitSettings
 from hilboost.learners.kernel_machine.inputs import Inputs

@@ -1,4 +1,4 @@
-"""Losses, one module each.  Custom losses implement the same interface, :class:`Loss`.
+"""Losses, one module for each family.  Custom losses implement the same interface, :class:`Loss`.
 
 Each built-in loss declares its names in its own class, and :mod:`hilboost.losses.registry` finds
 it.  The imports below make the names visible to type checkers.
@@ -6,9 +6,8 @@ it.  The imports below make the names visible to type checkers.
 
 from typing import Any
 
-from hilboost.core.adaptive_loss import AdaptiveLoss
-from hilboost.core.leaf_loss import LeafLoss
 from hilboost.core.loss import Loss
+from hilboost.core.loss_kinds import AdaptiveLoss, LeafLoss
 from hilboost.losses.absolute_error import AbsoluteError
 from hilboost.losses.aft import AFT
 from hilboost.losses.beta import Beta
@@ -16,28 +15,21 @@ from hilboost.losses.cox import Cox
 from hilboost.losses.discrete_hazard import DiscreteHazard
 from hilboost.losses.distribution_loss import DistributionLoss
 from hilboost.losses.exponential import Exponential, MultinomialExponential
-from hilboost.losses.gamma import Gamma
 from hilboost.losses.gamma_shape import GammaShape
-from hilboost.losses.hinge import Hinge
+from hilboost.losses.hinge import Hinge, SquaredHinge
 from hilboost.losses.huber import Huber
-from hilboost.losses.lambda_rank import LambdaRank
-from hilboost.losses.lambda_relevance import LambdaMAP, LambdaMRR
+from hilboost.losses.lambda_rank import LambdaMAP, LambdaMRR, LambdaRank
 from hilboost.losses.laplace import Laplace
-from hilboost.losses.listwise import CrossEntropyNDCG
+from hilboost.losses.listwise import CrossEntropyNDCG, PairwiseLogistic, QueryRMSE
+from hilboost.losses.log_link import Gamma, Poisson, Tweedie
 from hilboost.losses.log_loss import BinomialLogLoss, MultinomialLogLoss
 from hilboost.losses.lognormal import LogNormal
 from hilboost.losses.mixture_of_normals import MixtureOfNormals
 from hilboost.losses.negative_binomial import NegativeBinomial
 from hilboost.losses.normal import Normal
-from hilboost.losses.one_hot import OneHotSquaredError
-from hilboost.losses.pairwise_logistic import PairwiseLogistic
-from hilboost.losses.poisson import Poisson
 from hilboost.losses.quantile import Quantile
-from hilboost.losses.query_rmse import QueryRMSE
-from hilboost.losses.squared_error import SquaredError
-from hilboost.losses.squared_hinge import SquaredHinge
+from hilboost.losses.squared_error import OneHotSquaredError, SquaredError
 from hilboost.losses.student_t import StudentT
-from hilboost.losses.tweedie import Tweedie
 from hilboost.losses.weibull import Weibull
 from hilboost.losses.yeti_rank import YetiRank
 from hilboost.losses.zero_inflated_poisson import ZeroInflatedPoisson

@@ -13,7 +13,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.gradients import Gradients
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
-from hilboost.losses.poisson import Poisson
+from hilboost.losses.log_link import Poisson
 from hilboost.losses.squared_error import SquaredError
 from hilboost.reductions.quantiles import quantile
 from hilboost.reductions.rows import union

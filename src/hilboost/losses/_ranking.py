@@ -17,7 +17,7 @@ from hilboost.backends.ranking import group_ndcg
 from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.gradients import Gradients
-from hilboost.core.group_loss import GroupLoss
+from hilboost.core.loss_kinds import GroupLoss
 from hilboost.core.target import Target
 from hilboost.losses._columns import is_number
 

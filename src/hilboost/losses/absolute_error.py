@@ -9,10 +9,9 @@ from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.gradients import Gradients
-from hilboost.core.leaf_loss import LeafLoss
 from hilboost.core.loss import Loss
-from hilboost.core.target import Target
-from hilboost.core.target_units import TargetUnits
+from hilboost.core.loss_kinds import LeafLoss
+from hilboost.core.target import Target, TargetUnits
 from hilboost.losses._columns import row_sums
 from hilboost.losses._location import Majorized, location_units, width_of_kink
 from hilboost.reductions.quantiles import quantile, quantiles_of_groups

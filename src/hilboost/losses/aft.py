@@ -9,15 +9,15 @@ import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 
 from hilboost.backends.exact_sums import rounded, sum_of
-from hilboost.core.adaptive_loss import AdaptiveLoss
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter, shown, unknown_name
 from hilboost.core.gradients import Gradients
+from hilboost.core.loss_kinds import AdaptiveLoss
 from hilboost.core.target import Target
 from hilboost.losses._columns import is_number
 from hilboost.losses._lifetimes import DISTRIBUTIONS, Residuals, likelihood
-from hilboost.losses._log_link import with_bounded_steps
 from hilboost.losses._survival import UPPER, check_columns, check_no_entry
+from hilboost.losses.log_link import with_bounded_steps
 
 _SMALLEST_LOG, _LARGEST_LOG = np.log(1e-2), np.log(1e2)
 _FIRST_STEP, _TOLERANCE = 0.3, 1e-2

@@ -13,8 +13,7 @@ from hilboost.core.errors import InvalidData
 from hilboost.core.gradients import Gradients
 from hilboost.core.link import Link
 from hilboost.core.loss import Loss
-from hilboost.core.target import Target
-from hilboost.core.target_units import TargetUnits
+from hilboost.core.target import Target, TargetUnits
 from hilboost.distributions.bounds import log_chance_of_bounds, log_likelihood
 from hilboost.distributions.supports import ENDS
 from hilboost.losses._maximum_likelihood import best_raw

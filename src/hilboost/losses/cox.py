@@ -10,11 +10,11 @@ import numpy as np
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter
 from hilboost.core.gradients import Gradients
-from hilboost.core.group_loss import GroupLoss
+from hilboost.core.loss_kinds import GroupLoss
 from hilboost.core.target import Target
-from hilboost.losses._log_link import with_bounded_steps
 from hilboost.losses._risk_sets import Risks
 from hilboost.losses._survival import check_columns, check_right_censored
+from hilboost.losses.log_link import with_bounded_steps
 
 TIES = ("breslow", "efron")
 

@@ -17,7 +17,6 @@ from hilboost.core.link import Link
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
 from hilboost.losses._columns import are_numbers, row_sums
-from hilboost.losses._log_link import with_bounded_steps
 from hilboost.losses._survival import (
     CAUSE,
     LOWER,
@@ -26,6 +25,7 @@ from hilboost.losses._survival import (
     check_right_censored,
     is_event,
 )
+from hilboost.losses.log_link import with_bounded_steps
 
 _SMALLEST_HAZARD = 1e-6
 

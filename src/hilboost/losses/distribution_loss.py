@@ -15,8 +15,7 @@ from hilboost.core.gradients import Gradients
 from hilboost.core.link import DistributionLink
 from hilboost.core.loss import Loss
 from hilboost.core.quadrature import crps_of_counts, crps_of_quantiles, nodes_between
-from hilboost.core.target import Target
-from hilboost.core.target_units import TargetUnits
+from hilboost.core.target import Target, TargetUnits
 from hilboost.distributions.parametric import ParametricDistribution
 from hilboost.distributions.supports import refuse_outside
 from hilboost.losses._columns import arrays_for

@@ -11,7 +11,7 @@ from hilboost.core.link import LogitLink, SoftmaxLink
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
 from hilboost.losses._columns import row_sums, softmax
-from hilboost.losses._log_link import safe_exp
+from hilboost.losses.log_link import safe_exp
 from hilboost.reductions.sums import masses_of_groups, mean
 
 _SMALLEST_PROBABILITY = 1e-15

@@ -8,14 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from hilboost.core.adaptive_loss import AdaptiveLoss
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter
 from hilboost.core.gradients import Gradients
-from hilboost.core.leaf_loss import LeafLoss
 from hilboost.core.loss import Loss
-from hilboost.core.target import Target
-from hilboost.core.target_units import TargetUnits
+from hilboost.core.loss_kinds import AdaptiveLoss, LeafLoss
+from hilboost.core.target import Target, TargetUnits
 from hilboost.losses._columns import are_numbers, is_number, row_sums
 from hilboost.losses._location import Majorized, location_units
 from hilboost.reductions.quantiles import quantile, quantiles_of_groups

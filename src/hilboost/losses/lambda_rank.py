@@ -1,19 +1,26 @@
-"""LambdaMART: pairs weighted by the change of NDCG."""
+"""LambdaMART: pairs weighted by the change of NDCG, average precision or reciprocal rank."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
+from hilboost.backends.drawn_orders import exchange_gradients
 from hilboost.backends.ranking import lambda_gradients
+from hilboost.backends.relevance import group_average_precision, group_reciprocal_rank
 from hilboost.core.dtypes import Floats
+from hilboost.core.errors import InvalidData
 from hilboost.core.gradients import Gradients
 from hilboost.core.target import Target
 from hilboost.losses._ranking import (
+    RELEVANT,
     RankingLoss,
     checked_gain,
     checked_positions,
     discounts,
     ndcg_losses,
+    numbers_of_groups,
     ranking_memory,
     scores_of,
     spread,
@@ -86,3 +93,127 @@ class LambdaRank(RankingLoss):
                 *(True, scratch, negative[:, 0], hessian[:, 0], ndcg),
             )
         return ndcg, Gradients(negative, hessian)
+
+
+class LambdaMAP(RankingLoss):
+    """Logistic loss of pairs, weighted by the change of the average precision if exchanged.
+
+    Rows with a positive label are relevant.  Only pairs that touch the first ``k`` positions count.
+    Rows with equal scores have their positions in random order, which is drawn for each stage.
+
+    Parameters
+    ----------
+    k : int, default=10
+        Number of positions that count.
+
+    Raises
+    ------
+    InvalidParameter
+        If ``k`` is less than 1.
+
+    Notes
+    -----
+    The value is ``1 - MAP@k`` of the group.  As in :class:`LambdaRank`, a weight is divided by the
+    distance of the scores, and the gradients of a group with total ``s`` are multiplied by
+    ``log2(1 + s) / s``.  The cost for a group of m rows is O(k m + m log m).
+    """
+
+    ranker_name = "lambdamap"
+    counts_positions = True
+
+    def __init__(self, k: int = 10) -> None:
+        self.k = checked_positions(k)
+
+    def check(self, target: Target) -> None:
+        """Check that no label is negative, and that labels are not all relevant."""
+        super().check(target)
+        _check_relevance(target.y[:, 0], "lambdamap")
+
+    def value(self, target: Target, raw: Floats) -> Floats:
+        """One minus the metric of the group, divided equally among its rows, (n,)."""
+        return _losses(group_average_precision, target, raw, self.k)
+
+    def gradients(self, target: Target, raw: Floats) -> Gradients:
+        """Sums over the pairs of each row."""
+        key = np.uint64(self._key or 0)
+        return _gradients(target, self._shown(target, raw), self.k, False, key)
+
+
+class LambdaMRR(RankingLoss):
+    """Logistic loss of pairs, weighted by the change of the first relevant position's inverse.
+
+    Rows with a positive label are relevant.  Rows with equal scores have their positions in random
+    order, which is drawn for each stage.
+
+    Parameters
+    ----------
+    k : int, default=10
+        Number of positions that count.
+
+    Raises
+    ------
+    InvalidParameter
+        If ``k`` is less than 1.
+
+    Notes
+    -----
+    The value is ``1 - MRR@k`` of the group; the weights are as in :class:`LambdaMAP`, for this
+    metric.  Only pairs at or before the first relevant row have gradients.
+    """
+
+    ranker_name = "lambdamrr"
+    counts_positions = True
+
+    def __init__(self, k: int = 10) -> None:
+        self.k = checked_positions(k)
+
+    def check(self, target: Target) -> None:
+        """Check that no label is negative, and that labels are not all relevant."""
+        super().check(target)
+        _check_relevance(target.y[:, 0], "lambdamrr")
+
+    def value(self, target: Target, raw: Floats) -> Floats:
+        """One minus the metric of the group, divided equally among its rows, (n,)."""
+        return _losses(group_reciprocal_rank, target, raw, self.k)
+
+    def gradients(self, target: Target, raw: Floats) -> Gradients:
+        """Sums over the pairs of each row."""
+        key = np.uint64(self._key or 0)
+        return _gradients(target, self._shown(target, raw), self.k, True, key)
+
+
+def _check_relevance(y: Floats, name: str) -> None:
+    """Check that no label is negative, and that labels are not all relevant."""
+    if y.min(initial=0) < 0:
+        row = int(np.flatnonzero(y < 0)[0])
+        raise InvalidData(
+            f"y contains {y[row]:g}, but labels must not be negative with loss={name!r}; set the "
+            "labels of rows that are not relevant to 0."
+        )
+    if len(y) and 0 < y.min() < y.max():
+        raise InvalidData(
+            f"loss={name!r} compares rows with a positive label to rows with label 0, but the "
+            f"smallest label in y is {y.min():g}; set the labels of rows that are not relevant to "
+            "0, or use loss='lambdarank'."
+        )
+
+
+def _losses(metric: Callable[..., None], target: Target, raw: Floats, k: int) -> Floats:
+    """One minus the metric of the group, divided equally among its rows, (n,)."""
+    found = np.empty(len(target.starts) - 1)
+    with ranking_memory(target, RELEVANT) as memory:
+        metric(memory.gains, scores_of(raw), target.starts, k, memory.order, found)
+    return spread(target, 1 - found)
+
+
+def _gradients(target: Target, raw: Floats, k: int, only_first: bool, key: np.uint64) -> Gradients:
+    """Sums over the pairs of each row, weighted by the change of the metric."""
+    negative, hessian = np.empty(len(raw)), np.empty(len(raw))
+    with ranking_memory(target, RELEVANT) as memory:
+        places = np.empty(len(memory.by_place[0]), dtype=np.int64)
+        exchange_gradients(
+            *(memory.gains, scores_of(raw), target.starts, k, only_first),
+            *(key, numbers_of_groups(target)),
+            *((memory.order, places, *memory.by_place[:6]), negative, hessian),
+        )
+    return Gradients(negative[:, None], hessian[:, None])

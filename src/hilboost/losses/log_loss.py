@@ -1,4 +1,4 @@
-"""Log loss for two or more classes."""
+"""Log loss for two or more classes, and the loss of a classifier of a single class."""
 
 from __future__ import annotations
 
@@ -141,3 +141,32 @@ def _codes(target: Target) -> NDArray[np.integer]:
     """Classes of the rows, (n,): unsigned integers as they are, or int64."""
     codes = target.y[:, 0]
     return np.ascontiguousarray(codes, dtype=None if codes.dtype.kind == "u" else np.int64)
+
+
+class OneClass(Loss):
+    """Zero for every prediction: the only class has probability one."""
+
+    quadratic = True
+    divides_rows = True
+    bounded_hessian = True
+
+    def initial_raw(self, target: Target) -> Floats:
+        """Zero."""
+        return np.zeros(1)
+
+    def value(self, target: Target, raw: Floats) -> Floats:
+        """Zero, (n,)."""
+        return np.zeros(len(raw))
+
+    def gradients(self, target: Target, raw: Floats) -> Gradients:
+        """Zero; the hessian is one."""
+        return Gradients(np.zeros_like(raw))
+
+    @property
+    def link(self) -> SoftmaxLink:
+        """Softmax of one score, which is one."""
+        return SoftmaxLink(1)
+
+    def inverse_link(self, raw: Floats) -> Floats:
+        """One, (n, 1)."""
+        return np.ones_like(raw)

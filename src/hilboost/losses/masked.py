@@ -11,8 +11,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
 from hilboost.core.gradients import Gradients
 from hilboost.core.loss import Loss
-from hilboost.core.target import Target
-from hilboost.core.target_units import TargetUnits
+from hilboost.core.target import Target, TargetUnits
 from hilboost.losses._columns import known_column
 from hilboost.reductions.sums import count_rows
 

@@ -8,8 +8,7 @@ from scipy.special import log_ndtr, ndtr, ndtri
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter, shown
 from hilboost.core.gradients import Gradients, Structure
-from hilboost.core.target import Target
-from hilboost.core.target_units import TargetUnits
+from hilboost.core.target import Target, TargetUnits
 from hilboost.losses._columns import is_number
 from hilboost.losses.distribution_loss import DistributionLoss, Parameters
 from hilboost.reductions.sums import mean

@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter, shown
 from hilboost.core.gradients import Gradients
-from hilboost.core.leaf_loss import LeafLoss
 from hilboost.core.link import SortedLink
 from hilboost.core.loss import Loss
-from hilboost.core.target import Target
-from hilboost.core.target_units import TargetUnits
+from hilboost.core.loss_kinds import LeafLoss
+from hilboost.core.target import Target, TargetUnits
 from hilboost.distributions import Distribution, TabulatedDistribution
 from hilboost.losses._columns import are_numbers, row_sums
 from hilboost.losses._location import Majorized, location_units, width_of_kink

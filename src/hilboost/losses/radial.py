@@ -9,14 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.backends.medians import geometric_medians
-from hilboost.core.adaptive_loss import AdaptiveLoss
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts
 from hilboost.core.gradients import Gradients, Structure
-from hilboost.core.leaf_loss import LeafLoss
 from hilboost.core.loss import Loss
-from hilboost.core.target import Target
-from hilboost.core.target_units import TargetUnits
+from hilboost.core.loss_kinds import AdaptiveLoss, LeafLoss
+from hilboost.core.target import Target, TargetUnits
 from hilboost.losses._columns import row_sums
 from hilboost.losses._location import RELATIVE_WIDTH, SmoothLoss
 

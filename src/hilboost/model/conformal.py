@@ -19,7 +19,7 @@ from hilboost.core.errors import InvalidData, first_few
 from hilboost.distributions import CalibratedDistribution, Distribution
 from hilboost.distributions.calibrated import knots_of
 from hilboost.model.additive import AdditiveModel, members_of
-from hilboost.model.distance_scale import DistanceScale
+from hilboost.model.scores import DistanceScale
 
 _ROUNDING = 1e-9
 _HALVINGS = 52

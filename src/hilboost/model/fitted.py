@@ -15,7 +15,7 @@ from hilboost.core.dtypes import Floats, PerRow
 from hilboost.core.errors import InvalidData, InvalidParameter, unknown_name
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
-from hilboost.core.target_units import TargetUnits
+from hilboost.core.target import TargetUnits
 from hilboost.core.version import ROW_DRAWS
 from hilboost.core.words import counted
 from hilboost.encoders.encoding import Encoding
@@ -24,11 +24,9 @@ from hilboost.learners.mixed import names_of
 from hilboost.model.additive import AdditiveModel
 from hilboost.model.codecs import NumberCodec, OutputCodec, TargetCodec
 from hilboost.model.conformal import Calibration
-from hilboost.model.parts import ModelPart
-from hilboost.model.resolved import ResolvedParameters
+from hilboost.model.fit_facts import FitSnapshot, ModelPart, ResolvedParameters
 from hilboost.model.row_marks import RowMarks
-from hilboost.model.snapshot import FitSnapshot
-from hilboost.model.survival_curves import SurvivalCurves
+from hilboost.model.survival import SurvivalCurves
 from hilboost.tables.schema import Schema
 from hilboost.validation.offsets import warn_of_new_exposures, warn_without
 

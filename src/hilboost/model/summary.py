@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hilboost.core.words import counted
 from hilboost.learners.mixed import names_of
+from hilboost.model.fit_facts import described
 from hilboost.model.fitted import FittedModel
-from hilboost.model.parts import described
 
 _IN_WORDS = {
     "tree": "trees",

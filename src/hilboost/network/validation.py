@@ -12,7 +12,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
 from hilboost.tables.arrays import without_mask
 from hilboost.tables.number_text import is_numeric
-from hilboost.tables.sparse_checks import check_sparse
+from hilboost.tables.sparse import check_sparse
 
 
 def as_array(table: Any, what: str) -> Any:

@@ -13,7 +13,7 @@ from scipy.special import softmax
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
-from hilboost.core.output_metric import OutputMetric
+from hilboost.core.metric import OutputMetric
 from hilboost.core.output_space import OutputSpace, ShortNames
 from hilboost.outputs.agreement import minus_distance
 from hilboost.outputs.exact_embedding import ExactEmbedding

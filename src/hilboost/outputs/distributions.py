@@ -11,7 +11,7 @@ from scipy.optimize import isotonic_regression
 
 from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.errors import InvalidData
-from hilboost.core.output_metric import OutputMetric
+from hilboost.core.metric import OutputMetric
 from hilboost.core.output_space import OutputSpace, ShortNames
 from hilboost.kernels.validation import positive_integer
 from hilboost.outputs.agreement import minus_distance

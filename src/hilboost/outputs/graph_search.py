@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from hilboost.core.dtypes import Floats
-from hilboost.outputs.graph_checks import Graph
-from hilboost.outputs.label_checks import in_order
+from hilboost.outputs.label_checks import Graph, in_order
 
 Signature = tuple[int, tuple[int, ...]]
 """Feature of a node, and the sorted features of its neighbors."""

@@ -13,12 +13,12 @@ from scipy.sparse import csc_array
 
 from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.errors import InvalidData, InvalidParameter
-from hilboost.core.output_metric import OutputMetric
+from hilboost.core.metric import OutputMetric
 from hilboost.core.output_space import OutputSpace, ShortNames
 from hilboost.kernels.validation import is_integer
 from hilboost.outputs.exact_embedding import ChoosingEmbedding
-from hilboost.outputs.graph_checks import Graph, as_graphs
 from hilboost.outputs.graph_search import BEAM, EditSearch, Refinement, alphabet_of, refine
+from hilboost.outputs.label_checks import Graph, as_graphs
 from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates
 
 MOST_ITERATIONS = 100

@@ -12,7 +12,7 @@ import numpy as np
 
 from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.errors import InvalidData, InvalidParameter
-from hilboost.core.output_metric import OutputMetric
+from hilboost.core.metric import OutputMetric
 from hilboost.core.output_space import Choice, OutputSpace
 from hilboost.kernels.validation import is_number
 from hilboost.outputs.agreement import equal, minus_distance

@@ -13,7 +13,7 @@ from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.errors import InvalidParameter, refuse_class
 from hilboost.core.exchange import Exchange, RowShare
 from hilboost.core.labels import take_labels
-from hilboost.core.output_metric import OutputMetric
+from hilboost.core.metric import OutputMetric
 from hilboost.core.output_space import Choice, OutputSpace, ShortNames
 from hilboost.kernels import Gaussian, Kernel, as_kernel
 from hilboost.kernels.marginal_likelihood import mean_squared_distance
@@ -26,9 +26,8 @@ from hilboost.kernels.pivoted_cholesky import (
 from hilboost.kernels.validation import is_integer, is_number
 from hilboost.outputs.agreement import minus_mean_square
 from hilboost.outputs.exact_embedding import ChoosingEmbedding
-from hilboost.outputs.fixed_point_iteration import climb
 from hilboost.outputs.label_checks import as_rows, refuse_no_list
-from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates
+from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, climb
 from hilboost.outputs.similarities import WHAT, Similarity, SimilarityFunction, SimilarityOfRows
 from hilboost.outputs.vectors import shape_of_one
 from hilboost.tables.arrays import without_frame

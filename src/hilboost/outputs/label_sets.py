@@ -12,15 +12,14 @@ from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.errors import InvalidData, InvalidParameter, first_few, unknown_name
-from hilboost.core.output_metric import OutputMetric
+from hilboost.core.metric import OutputMetric
 from hilboost.core.output_space import Choice, OutputSpace, ShortNames
 from hilboost.outputs.agreement import all_equal, f1_of_sets, share_equal
 from hilboost.outputs.exact_embedding import ChoosingEmbedding
 from hilboost.outputs.label_checks import as_objects, as_table, refuse_rows
 from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates
 from hilboost.tables.arrays import columns_of
-from hilboost.tables.sparse import is_sparse
-from hilboost.tables.sparse_checks import check_sparse
+from hilboost.tables.sparse import check_sparse, is_sparse
 
 Bools = NDArray[np.bool_]
 

@@ -14,7 +14,7 @@ from scipy.stats import rankdata
 
 from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.errors import InvalidData, InvalidParameter
-from hilboost.core.output_metric import OutputMetric
+from hilboost.core.metric import OutputMetric
 from hilboost.core.output_space import OutputSpace, ShortNames
 from hilboost.outputs.agreement import kendall, share_equal, spearman
 from hilboost.outputs.exact_embedding import ChoosingEmbedding

@@ -10,7 +10,7 @@ import numpy as np
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
-from hilboost.core.output_metric import OutputMetric
+from hilboost.core.metric import OutputMetric
 from hilboost.core.output_space import OutputSpace, ShortNames
 from hilboost.core.words import counted
 from hilboost.outputs.agreement import minus_distance

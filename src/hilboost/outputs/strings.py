@@ -13,7 +13,7 @@ import numpy as np
 from hilboost.backends.strings.automaton import Criterion
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter
-from hilboost.core.output_metric import OutputMetric
+from hilboost.core.metric import OutputMetric
 from hilboost.core.output_space import OutputSpace, ShortNames
 from hilboost.kernels.validation import is_integer
 from hilboost.outputs.agreement import equal, minus_edits

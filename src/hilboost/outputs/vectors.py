@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.output_metric import OutputMetric
+from hilboost.core.metric import OutputMetric
 from hilboost.core.output_space import Choice, OutputSpace, ShortNames
 from hilboost.outputs.agreement import minus_mean_square
 from hilboost.outputs.exact_embedding import ExactEmbedding

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from hilboost.model import AdditiveModel
 from hilboost.model.codecs import TargetCodec
 from hilboost.model.conformal import Calibration
-from hilboost.model.distance_scale import DistanceScale
+from hilboost.model.scores import DistanceScale
 from hilboost.persistence.require import Arrays, positive, require, require_array, require_finite
 from hilboost.persistence.stored import Header
 from hilboost.persistence.values import label_dtype, read_labels

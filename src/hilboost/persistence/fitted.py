@@ -13,9 +13,8 @@ from hilboost.core.callback import History
 from hilboost.core.learner import Learner
 from hilboost.model import AdditiveModel
 from hilboost.model.codecs import ClassCodec, NumberCodec, OutputCodec, TargetCodec
+from hilboost.model.fit_facts import ModelPart, ResolvedParameters
 from hilboost.model.fitted import FittedModel
-from hilboost.model.parts import ModelPart
-from hilboost.model.resolved import ResolvedParameters
 from hilboost.persistence import (
     calibrations,
     categories,
@@ -27,8 +26,7 @@ from hilboost.persistence import (
 from hilboost.persistence.require import Arrays, positive, require, require_kind, require_list
 from hilboost.persistence.stored import Header, StoredModel
 from hilboost.persistence.values import ValueReader, ValueWriter, label_dtype, read_labels
-from hilboost.tables.choice import category_choice
-from hilboost.tables.schema import Level, Schema
+from hilboost.tables.schema import Level, Schema, category_choice
 
 
 def to_file(fitted: FittedModel, writer: ValueWriter) -> tuple[Header, Arrays]:

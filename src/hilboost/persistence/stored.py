@@ -13,11 +13,10 @@ from hilboost.learners.kernel_machine.summary import KernelMachineSummary
 from hilboost.model import AdditiveModel
 from hilboost.model.codecs import TargetCodec
 from hilboost.model.conformal import Calibration
+from hilboost.model.fit_facts import ModelPart, ResolvedParameters
 from hilboost.model.fitted import FittedModel
-from hilboost.model.parts import ModelPart
-from hilboost.model.resolved import ResolvedParameters
 from hilboost.model.row_marks import RowMarks
-from hilboost.model.survival_curves import SurvivalCurves
+from hilboost.model.survival import SurvivalCurves
 from hilboost.tables.schema import Schema
 
 

@@ -11,8 +11,7 @@ import numpy as np
 
 from hilboost.losses._lifetimes import DISTRIBUTIONS
 from hilboost.losses.discrete_hazard import DiscreteHazard
-from hilboost.model.survival import SurvivalCodec
-from hilboost.model.survival_curves import SurvivalCurves
+from hilboost.model.survival import SurvivalCodec, SurvivalCurves
 from hilboost.persistence.require import Arrays, positive, require, require_finite, require_kind
 from hilboost.persistence.stored import Header
 from hilboost.persistence.values import label_dtype, read_labels

@@ -20,9 +20,8 @@ from hilboost.kernels import Kernel
 from hilboost.kernels.description import to_description
 from hilboost.learners.kernel_machine.summary import StageKernels
 from hilboost.learners.mixed import names_of
+from hilboost.model.fit_facts import described, is_auto
 from hilboost.model.fitted import FittedModel
-from hilboost.model.parts import described
-from hilboost.model.resolved import is_auto
 from hilboost.model.summary import summary
 from hilboost.report.table import number_text, shortened, thinned
 from hilboost.training.recipes.output_kernels import pace

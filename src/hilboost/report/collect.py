@@ -14,9 +14,7 @@ from hilboost.core.words import counted
 from hilboost.outputs.distances import to_points
 from hilboost.report.about import model_facts
 from hilboost.report.classes import class_facts
-from hilboost.report.contributions import contribution_facts
 from hilboost.report.coverage import class_set_facts, distance_facts, interval_facts
-from hilboost.report.distributions import LEVELS, distribution_facts
 from hilboost.report.drift import drift_facts
 from hilboost.report.evaluation import (
     Asides,
@@ -31,9 +29,9 @@ from hilboost.report.evaluation import (
     scorer,
 )
 from hilboost.report.figures import with_intervals
-from hilboost.report.influence import dependence_facts, importance_facts
+from hilboost.report.influence import contribution_facts, dependence_facts, importance_facts
 from hilboost.report.ranking import chosen_scores, ranking_facts
-from hilboost.report.regression import quantile_facts, regression_facts
+from hilboost.report.regression import LEVELS, distribution_facts, quantile_facts, regression_facts
 from hilboost.report.structured import explained_scores, structured_facts
 from hilboost.report.survival import cause_facts, survival_facts
 from hilboost.report.table import Columns, data_facts, histogram

@@ -20,7 +20,6 @@ from hilboost.core.words import counted
 from hilboost.losses.registry import gives_probabilities
 from hilboost.model.fitted import FittedModel
 from hilboost.model.row_marks import RowMarks
-from hilboost.report.distributions import scores_of_rows
 from hilboost.report.figures import (
     TARGET_LENGTH,
     Measured,
@@ -31,6 +30,7 @@ from hilboost.report.figures import (
     scores_of_targets,
 )
 from hilboost.report.influence import mean_loss
+from hilboost.report.regression import scores_of_rows
 from hilboost.report.table import Columns, shortened
 from hilboost.tables.arrays import frame_columns
 from hilboost.training.data import in_order_of_groups

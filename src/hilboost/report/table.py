@@ -15,8 +15,7 @@ from hilboost.core.labels import is_pandas
 from hilboost.tables.arrays import without_mask
 from hilboost.tables.columns import is_missing_value
 from hilboost.tables.number_text import are_days, day_text
-from hilboost.tables.sparse import is_sparse
-from hilboost.tables.sparse_checks import check_sparse
+from hilboost.tables.sparse import check_sparse, is_sparse
 
 N_BINS = 8
 _HISTOGRAM_BINS = 16

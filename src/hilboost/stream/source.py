@@ -17,11 +17,10 @@ from numpy.typing import NDArray
 from hilboost.core.disk import naming_space
 from hilboost.core.errors import DataWarning, InvalidData, InvalidType, first_few, warn_caller
 from hilboost.tables.arrays import columns_of, index_names
-from hilboost.tables.choice import category_choice, meant_columns
 from hilboost.tables.encoding import learn
 from hilboost.tables.files import FileTable
 from hilboost.tables.reading import read_table
-from hilboost.tables.schema import Level, Schema, united_levels
+from hilboost.tables.schema import Level, Schema, category_choice, meant_columns, united_levels
 from hilboost.tables.text_columns import TextColumn, TextSums, warn_of_texts
 
 BATCH_ROWS, _FEWEST_ROWS, _BATCH_CELLS = 65_536, 1024, 2**22

@@ -1,11 +1,17 @@
-"""Names, kinds, and levels of the columns seen in fit."""
+"""Names, kinds and levels of columns, and the columns that options name."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, Literal
+
+import numpy as np
+
+from hilboost.core.errors import InvalidParameter, first_few, shown
+from hilboost.core.words import counted
 
 Level = str | int | float | bool
 
@@ -76,3 +82,89 @@ def united_levels(parts: Iterable[Collection[Level]]) -> tuple[Level, ...]:
 def place(name: object) -> str:
     """Format a column for error messages: ``column 3``, ``column 'age'``."""
     return f"column {name!r}"
+
+
+FROM_DTYPE = "from_dtype"
+
+
+def meant_columns(wanted: object, names: Sequence[object]) -> str:
+    """Say which column an unknown name means, as the end of a sentence."""
+    name, folded = fold(wanted), {fold(known): known for known in names}
+    if name in folded:
+        return f"write {folded[name]!r}: names must match exactly"
+    prefixed = [known for fold_of, known in folded.items() if fold_of.endswith(f"__{name}")]
+    if prefixed:
+        return (
+            f"write {prefixed[0]!r}, or set verbose_feature_names_out=False in the "
+            "ColumnTransformer"
+        )
+    near = get_close_matches(name, list(folded), n=3, cutoff=0.5)
+    if near:
+        return f"similar names are {first_few([folded[one] for one in near])}"
+    return f"the columns are {first_few(names)}"
+
+
+def fold(name: object) -> str:
+    """Return a name without case and outer spaces."""
+    return str(name).strip().casefold()
+
+
+def category_choice(given: Any, d: int, names: Sequence[Any] | None) -> tuple[int, ...] | None:
+    """Return the category columns, given by names, indices or a mask; ``None`` if dtypes decide."""
+    if given is None:
+        return ()
+    if isinstance(given, str):
+        if given == FROM_DTYPE:
+            return None
+        raise InvalidParameter(
+            f"categorical_features={given!r} is not supported; pass a list, such as "
+            f"[{given!r}], or 'from_dtype'."
+        )
+    try:
+        entries = list(given)
+    except TypeError:
+        raise _unknown(given) from None
+    if not entries:
+        return ()
+    if all(isinstance(entry, (bool, np.bool_)) for entry in entries):
+        if len(entries) != d:
+            raise InvalidParameter(
+                f"categorical_features is a mask of {counted(len(entries), 'column')}; X has {d}, "
+                "so pass a mask of that length."
+            )
+        return tuple(int(k) for k in np.flatnonzero(entries))
+    if all(isinstance(entry, str) for entry in entries):
+        return _by_name(entries, names)
+    if not all(
+        isinstance(entry, (int, np.integer)) and not isinstance(entry, bool) for entry in entries
+    ):
+        raise _unknown(given)
+    outside = [int(entry) for entry in entries if not 0 <= entry < d]
+    if outside:
+        raise InvalidParameter(
+            f"categorical_features contains column {outside[0]}; X has columns 0 to {d - 1}."
+        )
+    return tuple(sorted({int(entry) for entry in entries}))
+
+
+def _by_name(entries: list[str], names: Sequence[Any] | None) -> tuple[int, ...]:
+    if names is None:
+        raise InvalidParameter(
+            "categorical_features contains column names, but X has no column names; pass X as a "
+            "data frame, or pass column indices."
+        )
+    known = {name: k for k, name in enumerate(names)}
+    unknown = [name for name in entries if name not in known]
+    if unknown:
+        raise InvalidParameter(
+            "categorical_features contains columns that X does not have: "
+            f"{first_few(unknown)}; {meant_columns(unknown[0], names)}."
+        )
+    return tuple(sorted({known[name] for name in entries}))
+
+
+def _unknown(given: object) -> InvalidParameter:
+    return InvalidParameter(
+        "categorical_features must be 'from_dtype', column names, column indices, or a boolean "
+        f"mask over all columns; got {shown(given)}."
+    )

@@ -6,10 +6,10 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from hilboost.core.adaptive_loss import AdaptiveLoss
 from hilboost.core.dtypes import Floats
 from hilboost.core.gradients import Gradients
 from hilboost.core.loss import Loss
+from hilboost.core.loss_kinds import AdaptiveLoss
 from hilboost.core.target import Target
 from hilboost.estimators import BoostingClassifier, BoostingRegressor
 from hilboost.losses.registry import gives_probabilities

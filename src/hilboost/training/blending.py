@@ -18,7 +18,7 @@ from hilboost.core.dependence import Dependence
 from hilboost.core.dtypes import Floats
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
-from hilboost.model.parts import ModelPart
+from hilboost.model.fit_facts import ModelPart
 from hilboost.reductions.row_splits import parts
 
 _SMALLEST_GAIN, _SMALLEST_GAIN_OF_FEW = 0.01, 0.02  # few rows decide ties by chance

@@ -16,14 +16,13 @@ from hilboost.boosting.state import TrainingState
 from hilboost.core.base_model import Stage
 from hilboost.core.errors import InvalidData, InvalidModelFile
 from hilboost.core.learner import Learner
-from hilboost.core.target_units import TargetUnits
+from hilboost.core.target import TargetUnits
 from hilboost.core.version import ROW_DRAWS
 from hilboost.encoders.encoding import Encoding
 from hilboost.learners.mixed import names_of
 from hilboost.model import AdditiveModel
+from hilboost.model.fit_facts import FitSnapshot, ResolvedParameters
 from hilboost.model.fitted import FittedModel
-from hilboost.model.resolved import ResolvedParameters
-from hilboost.model.snapshot import FitSnapshot
 from hilboost.persistence.container import DAMAGE
 from hilboost.persistence.require import Arrays, require
 from hilboost.persistence.values import ValueReader, ValueWriter

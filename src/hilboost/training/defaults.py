@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from hilboost.boosting.effective_size import WeightScale
-from hilboost.model.resolved import ResolvedParameters, is_auto
+from hilboost.model.fit_facts import ResolvedParameters, is_auto
 from hilboost.validation.choices import is_name
 
 SHARE_OF_TUNING = 0.35

@@ -15,19 +15,18 @@ from hilboost.boosting.offsets import starting_constant
 from hilboost.boosting.shards import Rotation
 from hilboost.boosting.state import TrainingState, Validation
 from hilboost.boosting.units import continued_in_units, in_units
-from hilboost.callbacks.phases import Phases
+from hilboost.callbacks.progress_bar import Phases
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidModelFile, InvalidParameter
 from hilboost.core.loss import Loss
-from hilboost.core.target import Target
-from hilboost.core.target_units import TargetUnits
+from hilboost.core.target import Target, TargetUnits
 from hilboost.core.words import counted
 from hilboost.encoders.encoding import Encoding
 from hilboost.losses.bounded import BoundedLoss, refused
 from hilboost.losses.masked import with_missing_targets
 from hilboost.model import AdditiveModel
 from hilboost.model.codecs import TargetCodec
-from hilboost.model.snapshot import FitSnapshot
+from hilboost.model.fit_facts import FitSnapshot
 from hilboost.tables.bounds import as_bounds
 from hilboost.training.continuation import Continuation
 from hilboost.training.data import TrainingData, ValidationSet

@@ -13,7 +13,7 @@ from hilboost.boosting.units import in_own_units, losses_in_own_units
 from hilboost.core.base_model import Stage
 from hilboost.core.callback import Callback, History
 from hilboost.core.dtypes import Floats
-from hilboost.core.target_units import TargetUnits
+from hilboost.core.target import TargetUnits
 from hilboost.model import AdditiveModel, mean_of
 from hilboost.model.fitted import FittedModel
 from hilboost.training.continuation import Continuation

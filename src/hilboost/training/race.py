@@ -10,13 +10,12 @@ from functools import partial
 import numpy as np
 
 from hilboost.backends.threads import ThreadTeam
-from hilboost.boosting.config import BoostingConfig
+from hilboost.boosting.config import BoostingConfig, EarlyStopping
 from hilboost.boosting.loop import boost
 from hilboost.boosting.member import GradientMemory
 from hilboost.boosting.state import TrainingState, Validation
-from hilboost.boosting.stopping import EarlyStopping
 from hilboost.learners.mixed import in_trials
-from hilboost.model.resolved import ResolvedParameters
+from hilboost.model.fit_facts import ResolvedParameters
 from hilboost.training.budget import hasty, in_time
 from hilboost.training.defaults import seconds_of_stage
 from hilboost.training.mixture import FIRST_LOOK, KernelTrial

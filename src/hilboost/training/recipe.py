@@ -16,8 +16,7 @@ from hilboost.core.loss import Loss
 from hilboost.encoders.encoding import Encoder
 from hilboost.learners.kernel_machine.metric_learner import MetricKernelLearner
 from hilboost.learners.kernel_machine.summary import KernelMachineSummary
-from hilboost.model.parts import ModelPart
-from hilboost.model.resolved import ResolvedParameters
+from hilboost.model.fit_facts import ModelPart, ResolvedParameters
 from hilboost.reductions.row_splits import Split, last_is_model
 from hilboost.training.data import TrainingData
 from hilboost.training.shards import ShardPlan

@@ -9,7 +9,7 @@ from hilboost.boosting.shards import deal_rows
 from hilboost.boosting.state import TrainingState
 from hilboost.core.errors import InvalidParameter
 from hilboost.core.learner import Learner
-from hilboost.model.resolved import ResolvedParameters, is_auto
+from hilboost.model.fit_facts import ResolvedParameters, is_auto
 from hilboost.training.data import TrainingData
 
 _FEWEST_FOR_SHARDS = 500_000

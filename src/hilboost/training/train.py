@@ -17,7 +17,7 @@ from hilboost.boosting.loop import HOPELESS_GROWTH, boost
 from hilboost.boosting.offsets import range_of
 from hilboost.boosting.state import TrainingState
 from hilboost.boosting.units import in_own_units, losses_in_own_units
-from hilboost.callbacks.phases import Phases
+from hilboost.callbacks.progress_bar import Phases
 from hilboost.callbacks.time_budget import TimeBudget
 from hilboost.core.callback import Callback, History
 from hilboost.core.dtypes import Floats

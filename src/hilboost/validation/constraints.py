@@ -11,7 +11,7 @@ import numpy as np
 
 from hilboost.core.errors import InvalidParameter, first_few, shown
 from hilboost.core.words import counted
-from hilboost.tables.choice import meant_columns
+from hilboost.tables.schema import meant_columns
 
 
 def monotonic_directions(given: Any, d: int, names: Sequence[str] | None) -> tuple[int, ...]:

@@ -16,13 +16,11 @@ from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType, sho
 from hilboost.core.words import with_article
 from hilboost.tables.arrays import how_to_read_file, refuse_dates_and_complex, without_mask
 from hilboost.tables.blocks import DenseTable
-from hilboost.tables.choice import category_choice
 from hilboost.tables.encoding import encode, encode_array, learn, learn_array
 from hilboost.tables.files import FileTable
 from hilboost.tables.reading import Table, read_table
-from hilboost.tables.schema import Schema, place
-from hilboost.tables.sparse import SparseTable, is_sparse
-from hilboost.tables.sparse_checks import check_sparse
+from hilboost.tables.schema import Schema, category_choice, place
+from hilboost.tables.sparse import SparseTable, check_sparse, is_sparse
 from hilboost.tables.text_columns import TextColumn, warn_of_texts
 from hilboost.validation.feature_names import check_columns
 

@@ -8,7 +8,7 @@ from hilboost.boosting.effective_size import row_weight
 from hilboost.core.gradients import Gradients
 from hilboost.core.target import Target
 from hilboost.learners.kernel_machine.merging import DistinctRows, repetitions
-from hilboost.reductions.equal_rows import count_distinct
+from hilboost.reductions.rows import count_distinct
 
 
 def table(seed, n=30, d=3, levels=3):

@@ -14,8 +14,8 @@ from hilboost.backends.threads import ThreadTeam
 from hilboost.core.base_model import BaseModel, Summation, Term
 from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.errors import InvalidData
-from hilboost.core.finite_arrays import are_finite
 from hilboost.core.operators import OperatorGraph
+from hilboost.core.plain_values import are_finite
 from hilboost.kernels import Additive, Kernel, OnColumns
 from hilboost.kernels.base import block_operators
 from hilboost.kernels.gram import Gram, row_blocks

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats, Ints
-from hilboost.core.finite_arrays import are_finite, are_tables
 from hilboost.core.operators import OperatorGraph
+from hilboost.core.plain_values import are_finite, are_tables
 from hilboost.learners.kernel_machine.inputs import quantiles
 from hilboost.tables.blocks import BlockTable
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from hilboost.backends.exact_sums import is_whole
 from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.gradients import Gradients
-from hilboost.reductions.equal_rows import first_rows, row_ranks
+from hilboost.reductions.rows import first_rows, row_ranks
 
 _OFTEN, _FEW_DISTINCT = 10, 200
 

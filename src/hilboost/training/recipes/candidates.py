@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from hilboost.model.resolved import ResolvedParameters, is_auto
+from hilboost.model.fit_facts import ResolvedParameters, is_auto
 from hilboost.training.defaults import is_wide
 from hilboost.training.recipe import Candidate, Recipe
-from hilboost.training.recipes.mixed import names
-from hilboost.training.recipes.table_learners import LearnerSettings, table_learner
+from hilboost.training.recipes.table_learners import LearnerSettings, names, table_learner
 
 _FEWEST_COLUMNS_TO_DRAW, _COLUMNS_TO_DRAW_FEW = 4, 8
 _L2_FACTORS = (1.0, 0.1, 0.03)  # for more than two classes

@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from hilboost.boosting.config import BoostingConfig
+from hilboost.boosting.config import BoostingConfig, EarlyStopping
 from hilboost.boosting.sampling import RowSampling
-from hilboost.boosting.stopping import EarlyStopping
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter, shown
 from hilboost.core.learner import Learner
@@ -25,10 +24,10 @@ from hilboost.learners.kernel_machine.full import FullLearner
 from hilboost.learners.kernel_machine.nested import NestedLearner
 from hilboost.learners.kernel_machine.several import SeveralKernelsLearner
 from hilboost.learners.kernel_machine.sparse import SparseLearner
-from hilboost.model.resolved import is_auto
-from hilboost.reductions.equal_rows import count_distinct
+from hilboost.model.fit_facts import is_auto
+from hilboost.reductions.rows import count_distinct
 from hilboost.rules import PenalizedLineSearch
-from hilboost.training.compatibility import check_kernel
+from hilboost.training.categories import check_kernel
 from hilboost.training.data import TrainingData
 from hilboost.training.defaults import SHARE_OF_TUNING
 from hilboost.training.initial_state import start_of

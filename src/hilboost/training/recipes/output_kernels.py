@@ -8,24 +8,23 @@ from typing import Any
 
 import numpy as np
 
-from hilboost.boosting.config import BoostingConfig
+from hilboost.boosting.config import BoostingConfig, EarlyStopping
 from hilboost.boosting.sampling import RowSampling
-from hilboost.boosting.stopping import EarlyStopping
-from hilboost.core.adaptive_loss import AdaptiveLoss
 from hilboost.core.dtypes import Floats
 from hilboost.core.gradients import Gradients
 from hilboost.core.learner import Learner, splits_of
 from hilboost.core.loss import Loss
+from hilboost.core.loss_kinds import AdaptiveLoss
 from hilboost.core.output_space import Embedding
 from hilboost.core.target import Target
 from hilboost.learners.tree import VectorTreeLearner
-from hilboost.model.resolved import is_auto
+from hilboost.model.fit_facts import is_auto
 from hilboost.training.categories import encoder_for, for_table
 from hilboost.training.data import TrainingData
 from hilboost.training.initial_state import start_of
 from hilboost.training.recipe import Recipe
 from hilboost.training.recipes.kernel_machines import penalty_choice
-from hilboost.training.recipes.mixed import check_parts
+from hilboost.training.recipes.table_learners import check_parts
 from hilboost.training.recipes.tables import table_rules
 from hilboost.validation.weights import warn_of_light_weights
 

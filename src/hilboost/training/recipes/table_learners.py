@@ -1,16 +1,18 @@
-"""Learners of tabular data: the built-in ones by name, the automatic one, and user-defined ones."""
+"""Learners of tabular data: built-in ones by name, the automatic one, lists, and users' own."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from hilboost.core.errors import InvalidParameter, unknown_name
+from hilboost.core.errors import InvalidParameter, InvalidType, unknown_name
 from hilboost.core.learner import Learner
+from hilboost.core.loss import Loss
+from hilboost.core.rule import Rule
 from hilboost.encoders.encoding import Encoder
 from hilboost.engine import TreeSettings
 from hilboost.learners.kernel_machine.metric_learner import MetricKernelLearner
@@ -18,16 +20,78 @@ from hilboost.learners.mixed import MixedLearner
 from hilboost.learners.ridge import RidgeLearner
 from hilboost.learners.tree import TreeLearner
 from hilboost.learners.wrapped import WrappedLearner
-from hilboost.model.parts import ModelPart
-from hilboost.model.resolved import ResolvedParameters
+from hilboost.model.fit_facts import ModelPart, ResolvedParameters
+from hilboost.rules import LineSearch, PenalizedLineSearch, SearchByTerm
 from hilboost.tables.blocks import DenseTable
 from hilboost.tables.schema import Schema, category_columns
-from hilboost.training.categories import for_table
+from hilboost.training.categories import check_learner, for_table, learner_name
 from hilboost.training.defaults import SHARE_OF_TUNING, FitTraits, resolve
 from hilboost.training.recipe import Recipe
-from hilboost.training.recipes.mixed import listed, mixed, names
-from hilboost.validation.choices import check_regressor, is_name
+from hilboost.validation.choices import as_list, check_regressor, is_name
 from hilboost.validation.constraints import interaction_groups, monotonic_directions
+
+
+def listed(learner: Any) -> list[Any]:
+    """Return the learners that the parameter ``learner`` lists; one learner is a list of one."""
+    given = as_list(learner)
+    if not given:
+        raise InvalidParameter("learner is an empty list; it must contain at least one learner.")
+    if any(isinstance(one, list | tuple) for one in given):
+        raise InvalidType("learner contains a nested list; put all learners into one list.")
+    if given[0] is not learner and any(is_name(one, "auto") for one in given):
+        raise InvalidParameter(
+            "learner is a list that contains 'auto', which chooses its own learners; set "
+            "learner='auto', or list 'tree' instead."
+        )
+    return given
+
+
+def names(learner: Any, name: str) -> bool:
+    """Return whether the parameter is this name, or a list that contains it."""
+    return any(is_name(one, name) for one in listed(learner))
+
+
+def mixed(given: Sequence[Any], make: Callable[[Any], Learner]) -> Learner:
+    """Create the learner of a list of names and objects; a list of one gives the learner itself."""
+    if len(given) == 1:
+        return make(given[0])
+    learners = tuple(make(one) for one in given)
+    pairs = zip(given, learners, strict=True)
+    return MixedLearner(learners, _distinct([_name(one, learner) for one, learner in pairs]))
+
+
+def _name(given: object, learner: Learner) -> str:
+    """Return the name of a learner in ``learners_``."""
+    if isinstance(given, str):
+        return given
+    return type(given).__name__ if learner.name is None else learner.name
+
+
+def _distinct(found: list[str]) -> tuple[str, ...]:
+    """Number the repetitions of a name."""
+    return tuple(
+        name if name not in found[:k] else f"{name}-{1 + found[:k].count(name)}"
+        for k, name in enumerate(found)
+    )
+
+
+def check_parts(given: object, learner: Learner, schema: Schema, instead: str) -> None:
+    """Reject category columns if one of the learners would treat them as numbers."""
+    listing = listed(given)
+    parts = learner.parts if len(listing) == len(learner.parts) else (learner,)
+    for one, part in zip(listing, parts, strict=True):
+        check_learner(part, schema, f"learner {learner_name(one)}", instead)
+
+
+def mixed_rules(line_search: bool | str, loss: Loss) -> tuple[Rule, ...]:
+    """Return the line search of a mixed learner, according to the terms of each stage."""
+    if line_search is True:
+        return (LineSearch(),)
+    if line_search is False:
+        return ()
+    plain = LineSearch(skip_leaves=loss.has_leaf_values)
+    return (SearchByTerm(None if loss.quadratic else PenalizedLineSearch(), plain),)
+
 
 LEARNERS = ("auto", "tree", "kernel", "linear")
 _BASIS_BESIDE_OTHERS = 300  # of many short stages, each with basis vectors of its own

@@ -8,11 +8,10 @@ from functools import partial
 from typing import Any
 
 from hilboost.backends.random_bits import Purpose, key_of
-from hilboost.boosting.config import BoostingConfig
+from hilboost.boosting.config import BoostingConfig, EarlyStopping
 from hilboost.boosting.effective_size import WeightScale, warn_of_uneven_weights
 from hilboost.boosting.offsets import steps_beside_offsets
 from hilboost.boosting.sampling import RowSampling
-from hilboost.boosting.stopping import EarlyStopping
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter
 from hilboost.core.learner import Learner, splits_of
@@ -22,7 +21,7 @@ from hilboost.core.rule import Rule
 from hilboost.core.target import Target
 from hilboost.losses.registry import gives_probabilities
 from hilboost.metrics.registry import metrics_of, refuse_bounds_of
-from hilboost.model.resolved import ResolvedParameters, is_auto
+from hilboost.model.fit_facts import ResolvedParameters, is_auto
 from hilboost.reductions.row_splits import Split, has_roles, last_is_model, splits_of_members
 from hilboost.reductions.sums import total_weight
 from hilboost.rules import LineSearch, PenalizedLineSearch, ReestimateLeaves
@@ -36,11 +35,12 @@ from hilboost.training.recipe import OpenChoices, Recipe
 from hilboost.training.recipes.candidates import candidates
 from hilboost.training.recipes.designed_tables import FEWEST_EQUAL, is_designed, is_hidden
 from hilboost.training.recipes.distributions import location_first
-from hilboost.training.recipes.mixed import check_parts, mixed_rules
 from hilboost.training.recipes.table_learners import (
     LearnerSettings,
     as_trees,
+    check_parts,
     kernel_part,
+    mixed_rules,
     table_learner,
 )
 from hilboost.training.shards import ShardPlan

@@ -1,9 +1,58 @@
-"""The parts of a model that mixes learners by weights."""
+"""What a fitted model records of its fit: automatic values, the state, and its parts."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from hilboost.core.dtypes import Floats
+from hilboost.validation.choices import is_name
+
+
+@dataclass(frozen=True)
+class ResolvedParameters:
+    """Parameters with every ``"auto"`` replaced."""
+
+    learning_rate: float
+    n_estimators: int
+    max_leaf_nodes: int
+    min_samples_leaf: float
+    l2_regularization: float
+    max_features: float
+    subsample: float
+    early_stopping: bool
+    cv_folds: int
+    n_iter_no_change: int
+    n_shards: int = 1
+    symmetric: bool = False
+
+    def fill(self, parameters: dict[str, Any]) -> dict[str, Any]:
+        """Replace ``"auto"`` by these values, except for ``n_estimators``."""
+        chosen = {**asdict(self), "n_estimators": parameters["n_estimators"]}
+        return {
+            name: chosen.get(name, value) if is_auto(value) else value
+            for name, value in parameters.items()
+        }
+
+
+def is_auto(value: object) -> bool:
+    """Whether the library chooses the value of a parameter."""
+    return is_name(value, "auto")
+
+
+@dataclass(frozen=True, eq=False)
+class FitSnapshot:
+    """The state of a fit after some stages, for each member of the ensemble."""
+
+    n_stages: int
+    # (n, r) float64 each: raw predictions for all rows of the table, in units of the fit.  They
+    # differ in rounding from predictions of the stages, which are added in another order.
+    raw: tuple[Floats, ...]
+    learners: tuple[Any, ...]  # results of :meth:`~hilboost.core.learner.Learner.snapshot`
+    # hashes of the learner, the loss and the data, by name; ``None`` while the fit runs
+    belongs_to: Mapping[str, str] | None = None
+
 
 _MOST_LISTED = 4  # weights in words
 

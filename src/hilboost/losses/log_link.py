@@ -1,19 +1,21 @@
-"""Base class of losses with a logarithmic link, and Newton steps that change logarithms."""
+"""Losses with a logarithmic link: half deviances of Poisson, gamma and Tweedie distributions."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import Any
 
 import numpy as np
+from scipy.special import xlogy
 
 from hilboost.backends.newton_steps import LONGEST_STEP
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidData
+from hilboost.core.errors import InvalidData, InvalidParameter
+from hilboost.core.gradients import Gradients
 from hilboost.core.link import LogLink
 from hilboost.core.loss import Loss
-from hilboost.core.target import Target
-from hilboost.core.target_units import TargetUnits
-from hilboost.losses._columns import known_column, row_sums
+from hilboost.core.target import Target, TargetUnits
+from hilboost.losses._columns import is_number, known_column, row_sums
 from hilboost.reductions.sums import mean
 
 _LARGEST_EXPONENT = 300.0
@@ -106,3 +108,105 @@ class LogLinkLoss(Loss):
     def inverse_link(self, raw: Floats) -> Floats:
         """The mean."""
         return np.exp(np.clip(raw, -LARGEST_LOGARITHM, LARGEST_LOGARITHM))
+
+
+class Poisson(LogLinkLoss):
+    """``e^F - y F + y log(y) - y`` for counts ``y >= 0``; ``F`` is the logarithm of the mean."""
+
+    name = regressor_name = "poisson"
+    divides_rows = True
+    allows_zero = True
+    value_degree = 1.0
+
+    additive_over_targets = True
+
+    def _column_values(self, y: Floats, raw: Floats) -> Floats:
+        """Loss of every entry, (n, c)."""
+        return safe_exp(raw) - y * raw + xlogy(y, y) - y
+
+    @property
+    def xgboost_objective(self) -> dict[str, Any]:
+        """Poisson regression."""
+        return {"name": "count:poisson", "poisson_regression_param": {"max_delta_step": "0.7"}}
+
+    def gradients(self, target: Target, raw: Floats) -> Gradients:
+        """Negative gradient ``y - e^F`` and hessian ``e^F``, or more for short steps."""
+        mean = safe_exp(raw)
+        negative = target.y - mean
+        return Gradients(negative, with_bounded_steps(mean, negative))
+
+
+class Gamma(LogLinkLoss):
+    """``y e^-F + F - log(y) - 1`` for ``y > 0``; ``F`` is the logarithm of the mean."""
+
+    name = regressor_name = "gamma"
+    divides_rows = True
+    allows_zero = False
+    value_degree = 0.0
+
+    additive_over_targets = True
+
+    def _column_values(self, y: Floats, raw: Floats) -> Floats:
+        """Loss of every entry, (n, c)."""
+        return y * safe_exp(-raw) + raw - np.log(y) - 1
+
+    def gradients(self, target: Target, raw: Floats) -> Gradients:
+        """Negative gradient ``y e^-F - 1`` and hessian ``y e^-F``, or more for short steps."""
+        ratio = target.y * safe_exp(-raw)
+        negative = ratio - 1
+        return Gradients(negative, with_bounded_steps(ratio, negative))
+
+
+class Tweedie(LogLinkLoss):
+    """Compound Poisson–gamma deviance for zeros and positive values, such as insurance claims.
+
+    ``e^((2-p) F) / (2-p) - y e^((1-p) F) / (1-p)`` up to a constant; ``F`` is the logarithm of the
+    mean.
+
+    Parameters
+    ----------
+    power : float in (1, 2), default=1.5
+        The variance is proportional to ``mean ** power``.
+
+    Raises
+    ------
+    InvalidParameter
+        If ``power`` is not between 1 and 2.
+    """
+
+    name = regressor_name = "tweedie"
+    divides_rows = True
+    allows_zero = True
+
+    additive_over_targets = True
+
+    def __init__(self, power: float = 1.5) -> None:
+        if not (is_number(power) and 1 < power < 2):
+            raise InvalidParameter(
+                f"tweedie: power must lie strictly between 1 and 2; got {power!r}. "
+                "Use 'poisson' for 1 and 'gamma' for 2."
+            )
+        self.power = power
+
+    @property
+    def value_degree(self) -> float:
+        """``2 - power``"""
+        return 2 - self.power
+
+    @property
+    def xgboost_objective(self) -> dict[str, Any]:
+        """Tweedie regression with this power."""
+        power = {"tweedie_variance_power": repr(float(self.power))}
+        return {"name": "reg:tweedie", "tweedie_regression_param": power}
+
+    def _column_values(self, y: Floats, raw: Floats) -> Floats:
+        """Loss of every entry, (n, c)."""
+        p = self.power
+        return safe_exp((2 - p) * raw) / (2 - p) - y * safe_exp((1 - p) * raw) / (1 - p)
+
+    def gradients(self, target: Target, raw: Floats) -> Gradients:
+        """Negative gradient and hessian, or more for short steps."""
+        p = self.power
+        data, mean = target.y * safe_exp((1 - p) * raw), safe_exp((2 - p) * raw)
+        negative, hessian = data - mean, (p - 1) * data + (2 - p) * mean
+        return Gradients(negative, with_bounded_steps(hessian, negative))
