@@ -53,7 +53,7 @@ class EnsembleMember:
     # vectorize. Empty if the stages learn from parts of the rows in turn.
     raw: Floats = field(default_factory=lambda: np.empty((0, 0)))
     data: Any = None  # result of ``for_members`` of the learner
-    # shared by the parts of the rows, of which one learns at a time
+    # shared by the parts of the rows, because one learns at a time
     memory: GradientMemory = field(default_factory=GradientMemory, repr=False)
     # gradients at ``raw``, if they were computed together with the last mean loss
     ahead: Gradients | None = field(default=None, repr=False)

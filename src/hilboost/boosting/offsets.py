@@ -141,7 +141,7 @@ def steps_beside_offsets(
 ) -> Target:
     """Return the Newton step (n, r) of each row from the start, with its hessian as weight.
 
-    With a logarithmic link, the means of levels are their totals divided by those of the exposures.
+    With a logarithmic link, the mean of a level is its total divided by its total exposure.
     """
     raw = target.starting_raw(start)
     now = loss.adapted(target, raw)

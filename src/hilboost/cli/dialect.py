@@ -179,7 +179,7 @@ def _tell_possible_thousands(
 
     In such a column, three digits follow each mark, and numbers without a mark have at most three.
     Without such numbers, the column is told unless other numbers have certain decimal marks, or
-    fields are separated by commas, as where commas are no decimal marks.
+    fields are separated by commas, as where the decimal mark is not a comma.
     """
     certain = _DECIMAL_COMMA if mark == "," else _DECIMAL_POINT
     is_certain = any(certain.fullmatch(field) for row in rows for field in row)

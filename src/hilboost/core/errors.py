@@ -101,7 +101,7 @@ class DiskFull(UnusablePath):
 
 
 class MissingPath(UnusablePath, FileNotFoundError):
-    """There is no file of this path to read, or no folder in which to write it."""
+    """The file to read, or the folder to write to, does not exist."""
 
 
 class MissingPackage(HilboostError, ImportError):

@@ -53,7 +53,7 @@ class Metric(ABC):
 
     divides_rows: ClassVar[bool] = False
     """Whether the values of some rows are computed from these rows alone, so that each of several
-    workers computes those of its rows.  Otherwise, each of them computes the values of all rows."""
+    workers computes the values of its rows.  Otherwise, each of them computes all values."""
 
     of_distributions: ClassVar[bool] = False
     """Whether predicted distributions are scored, by :meth:`parts_of_distribution`."""

@@ -176,5 +176,5 @@ def leading(
     weight = np.concatenate(means.weights)[:, None]
     deviations = (np.concatenate(means.sums) - weight * prior) / np.sqrt(np.maximum(weight, 1e-300))
     directions = np.linalg.svd(deviations, full_matrices=False)[2][:n_components]
-    # Unlike those of BLAS, the last bits do not depend on the number of rows.
+    # Unlike a product by BLAS, the last bits do not depend on the number of rows.
     return np.einsum("ij,kj->ik", target.y, directions, order="C")

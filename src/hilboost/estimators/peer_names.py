@@ -192,7 +192,7 @@ COUNTERPARTS = {
     ),
     "predict_set": ("predict_interval(X)", "predict_survival_function(X)"),
 }
-"""Methods for other kinds of targets, and those of the same purpose, some of which a class has."""
+"""Methods for other kinds of targets, and the methods of a class with the same purpose."""
 
 
 _OF_SCIKIT_LEARN: dict[str, Callable[[Any], Any]] = {

@@ -32,7 +32,7 @@ class StepFunction:
     """A survival or cumulative hazard function, with the attributes of scikit-survival's.
 
     The function of a Cox model is constant between its steps, and after the last event.  Other
-    losses know its values at all times: those of the predictions with ``times``.
+    losses know its values at all times, as predictions with ``times`` return them.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Parameters of estimators: how rows are held out, and those of trees with their ranges."""
+"""Parameters of estimators: how rows are held out, and the ranges of the parameters of trees."""
 
 from __future__ import annotations
 

@@ -153,7 +153,7 @@ def to_onnx(model: Any, path: str | Path | None = None, *, dtype: str = "float64
         File to write atomically.
     dtype : {"float64", "float32"}, default="float64"
         Dtype of the input.  Arithmetic is in float64 in either case, so that float32 rows reach the
-        same leaves as in hilboost.  Kernel machines other than those of default fits compute kernel
+        same leaves as in hilboost.  Kernel machines, except in default fits, compute kernel
         values in float32 above 4,096 rows in hilboost by default, and then differ by rounding.
 
     Returns

@@ -86,7 +86,7 @@ class SurvivalCurves:
         return summed[:, :, place] + share[:, :, place] * gained[:, None]
 
     def distribution_of(self, raw: Floats, strata: Floats) -> TabulatedDistribution:
-        """Distributions of times, with straight lines between those of events.
+        """Distributions of times, with straight lines between the times of events.
 
         After the last event, the hazard of each row remains at its mean.
         """

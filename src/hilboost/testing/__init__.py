@@ -1,7 +1,7 @@
 """Contract tests for custom components, and paired tests of methods over splits.
 
 For each type of component, there is a base class for pytest test classes; ``LossContract.of(loss)
-.run()`` and the like run the same checks without pytest.  A check that fails raises
+.run()`` and its siblings run the same checks without pytest.  A check that fails raises
 ``AssertionError``.
 """
 

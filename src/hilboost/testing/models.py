@@ -168,7 +168,7 @@ class ModelContract(Contract):
 
 
 def _exports(folder: Path) -> Iterator[tuple[str, Callable[[Any], Any]]]:
-    """Yield the functions that export a model, by name; those of formats write to a file."""
+    """Yield the functions that export a model, by name; exports to formats write to a file."""
     yield "tree_table", hilboost.tree_table
     for export in export_formats().values():
         yield export.__name__, partial(export, path=folder / export.__name__)

@@ -79,7 +79,7 @@ def calibrated(
 def with_levels_of_mean(
     fitted: FittedModel, folds: NDArray[np.int64] | None, recipe: Recipe, n_threads: int
 ) -> FittedModel:
-    """Move the levels of the calibration toward 1/2: those of single members are further from it.
+    """Move the levels of the calibration toward 1/2: single members are further from it.
 
     The normal scores of all levels shrink by one factor, as the errors of the mean of the members
     are smaller than theirs.  Their ratio is seen on rows that the members learned from, where it is

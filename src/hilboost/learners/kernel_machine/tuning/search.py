@@ -74,7 +74,7 @@ Found = list[Candidate[TableKernel]]
 
 
 class Clock:
-    """Measures how much of a time limit is left, without compilation; ``None`` is no limit."""
+    """Measures how much of a time limit is left, without compilation; ``None`` means unlimited."""
 
     def __init__(self, seconds: float | None) -> None:
         self._began = working_seconds()
