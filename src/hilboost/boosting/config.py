@@ -11,7 +11,6 @@ import numpy as np
 from hilboost.boosting.sampling import RowSampling
 from hilboost.boosting.state import TrainingState
 from hilboost.core.callback import Callback
-from hilboost.core.dtypes import Floats
 from hilboost.core.exchange import RowShare
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
@@ -37,20 +36,15 @@ class EarlyStopping:
         """
         if len(losses) <= self.patience:
             return False
-        known = _with_infinity(losses)
-        first = next(filter(math.isfinite, losses), 0.0)
-        before, recent = known[: -self.patience].min(), known[-self.patience :].min()
+        first, known = next(filter(math.isfinite, losses), 0.0), np.array(losses, np.float64)
+        parts = known[: -self.patience], known[-self.patience :]
+        before, recent = (float(np.fmin.reduce(part, initial=np.inf)) for part in parts)
         return not recent < before - self.tolerance * abs(first)
 
     @staticmethod
     def best_stage(losses: list[float]) -> int:
         """Number of stages with the lowest loss; the smallest number in case of ties."""
-        return int(_with_infinity(losses).argmin())
-
-
-def _with_infinity(losses: list[float]) -> Floats:
-    """Replace NaN by infinity."""
-    return np.nan_to_num(losses, nan=np.inf, posinf=np.inf, neginf=-np.inf)
+        return int(np.nan_to_num(losses, nan=np.inf, posinf=np.inf, neginf=-np.inf).argmin())
 
 
 @dataclass(frozen=True)

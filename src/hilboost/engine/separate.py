@@ -257,12 +257,13 @@ def _empty_trees(n_trees: int, growth: Growth) -> GrownTrees:
 
 
 def trees_of(grown: GrownTrees, n_trees: int, is_category: NDArray[np.uint8]) -> list[Tree]:
-    """Copy the first trees out of the memory in which the next ones grow."""
-    trees = []
-    for k in range(n_trees):
-        size = int(grown.sizes[k])
-        tree = GrownTree._make(array[k, :size].copy() for array in grown.trees)
-        values = grown.values[k, : (size + 1) // 2].copy()
+    """Copy the first trees out of the memory in which the next ones grow, all at once."""
+    most, trees = int(grown.sizes[:n_trees].max()), []
+    arrays = [array[:n_trees, :most].copy() for array in grown.trees]
+    leaf_values = grown.values[:n_trees, : (most + 1) // 2].copy()
+    for k, size in enumerate(grown.sizes[:n_trees].tolist()):
+        tree = GrownTree._make([array[k, :size] for array in arrays])
+        values = leaf_values[k, : (size + 1) // 2]
         categories = CategorySplits(is_category, grown.left_sets[k])
         trees.append(as_tree(tree, int(grown.depths[k]), values, categories))
     return trees
