@@ -95,6 +95,26 @@ def test_priorities_find_a_column_among_many():
     assert learned_metric(Rows.of(table, target), priorities).error < 0.5 * without.error
 
 
+@pytest.mark.parametrize("noise", [0.0, 1.0])
+def test_a_search_is_repeated_on_other_rows_without_comparisons(noise):
+    table = np.random.default_rng(1).normal(size=(600, 4))
+    priorities = np.r_[1.0, 0.5, 1e-3, 1e-3]
+    target = np.sin(2 * table[:, :1]) + table[:, 1:2] ** 2 + noise * RNG.normal(size=(600, 1))
+    rows = Rows.of(table, target)
+    some, others = rows.part(np.arange(300)), rows.part(np.arange(300, 600))
+    first = learned_metric(some, priorities)
+    assert bool(first.path.steps) == bool(noise)  # the likelihood suits smooth functions
+    again = learned_metric(some, priorities, path=first.path)
+    np.testing.assert_allclose(again.axes, first.axes, rtol=1e-6)
+    assert again.ridge == pytest.approx(first.ridge)
+    assert again.error == pytest.approx(first.error)
+    assert again.path == first.path
+    repeated = learned_metric(others, priorities, path=first.path)
+    assert repeated.error < 1.1 * learned_metric(others, priorities).error
+    without = learned_metric(others, None, path=first.path)  # begins with equal scales
+    assert repeated.error <= without.error < 1
+
+
 def test_axes_are_those_of_the_gradients():
     problem = Problem.of(Rows.of(Z, Y, W))
     metric = Metric(SCALES, 0.05, 1.0)

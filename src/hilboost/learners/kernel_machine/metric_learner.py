@@ -25,7 +25,7 @@ from hilboost.kernels import Kernel
 from hilboost.learners.kernel_machine.expansion import MetricExpansion, kernel_with
 from hilboost.learners.kernel_machine.features import Features
 from hilboost.learners.kernel_machine.metric_systems import NormalEquations, System
-from hilboost.learners.kernel_machine.tuning.metric import Problem, learned_metric
+from hilboost.learners.kernel_machine.tuning.metric import Path, Problem, learned_metric
 from hilboost.learners.kernel_machine.tuning.refined_metrics import refined_metrics
 from hilboost.learners.kernel_machine.tuning.scoring import Rows
 
@@ -41,6 +41,7 @@ class MetricSpace:
     features: Features
     ridge: float
     shares: Floats | None = None
+    path: Path | None = None  # of the search for the diagonal metric
 
     @property
     def kernel(self) -> Kernel:
@@ -135,7 +136,8 @@ class MetricKernelLearner(Learner):
         priorities: Floats | None,
         seed: int,
         team: ThreadTeam,
-        like: MetricSpace | None = None,  # rotated or additive kernels are tried if it has one
+        # of other rows: its search is repeated, and kernels like its own are tried
+        like: MetricSpace | None = None,
     ) -> MetricSpace:
         """Learn the features and the metric from some of the rows."""
         learned = table.part(rows)
@@ -150,13 +152,14 @@ class MetricKernelLearner(Learner):
         if not features.width:
             return MetricSpace(features, 1.0)
         own = None if priorities is None else priorities[features.origins]
-        metric = learned_metric(drawn(self.n_searched), own, team)
+        path = None if like is None else like.path
+        metric = learned_metric(drawn(self.n_searched), own, team, path)
         rotates = like is None or like.features.rotation is not None
         most_additive = self.most_additive if like is None or like.shares is not None else 0
         many = drawn(int(_ROTATED_PER_SEARCHED * self.n_searched))
         best = [metric, *refined_metrics(many, metric, most_additive, team, rotates)][-1]
         features = features.rotated(best.axes) if best.axes.ndim > 1 else features.scaled(best.axes)
-        return MetricSpace(features, best.ridge, best.shares)
+        return MetricSpace(features, best.ridge, best.shares, metric.path)
 
     def centers(self, rows: NDArray[np.uint32], seed: int, team: ThreadTeam) -> NDArray[np.uint32]:
         """Draw the centers from ``rows`` if there are more than the maximum."""

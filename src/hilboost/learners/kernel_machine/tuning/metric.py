@@ -38,6 +38,15 @@ _SPREAD = 2.0  # of the logarithms of the scales
 
 
 @dataclass(frozen=True)
+class Path:
+    """The choices of a search, which suit other rows of the same table."""
+
+    start: int  # of the scales that it began with: equal ones, or the priorities
+    # length scale and ridge of the start and each round; none if the likelihood was maximized
+    steps: tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True)
 class Metric:
     """A kernel of length scale one of scaled or rotated features, and the ridge."""
 
@@ -47,6 +56,7 @@ class Metric:
     # (2,) float64 or None: of main effects and of interactions of two features in an additive
     # kernel; ``None`` for the usual kernel
     shares: Floats | None = None
+    path: Path | None = None  # of its search; ``None`` if there were too few rows for one
 
 
 @dataclass(frozen=True)
@@ -70,6 +80,7 @@ def learned_metric(
     priorities: Floats | None = None,
     # threads that share the comparisons and their matrices; the result does not depend on them
     team: ThreadTeam | None = None,
+    path: Path | None = None,  # of a search on other rows, which is repeated without comparisons
 ) -> Metric:
     """Learn the metric from some hundred rows.
 
@@ -80,7 +91,8 @@ def learned_metric(
     the ridge of the largest marginal likelihood are tried, too; they often suit smooth functions
     better, but have a larger error where the noise is not Gaussian.
 
-    The cost is that of about 25 inversions of m × m matrices, or twice as many.
+    The cost is that of about 25 inversions of m × m matrices, or twice as many; with a path, of at
+    most four, or of 25.
     """
     problem = Problem.of(rows, team)
     equal = np.ones(rows.X.shape[1])
@@ -90,24 +102,49 @@ def learned_metric(
     starts = [equal]
     if priorities is not None and priorities.max(initial=0.0) > 0:
         starts.append(np.sqrt(priorities / priorities.max()) + _SMALLEST_PRIORITY)
+    if path is None:
+        best, path = _searched(problem, starts, _SMOOTH * variance)
+    else:
+        best = _repeated(problem, starts, path)
+    scales = best.axes / best.length
+    scales[scales < _DROPPED * scales.max()] = 0.0
+    return Metric(scales, best.ridge, best.error / variance, path=path)
+
+
+def _searched(problem: Problem, starts: list[Floats], small: float) -> tuple[Fit, Path]:
+    """Return the best fit and the path to it; the likelihood is tried if errors are small."""
     some = problem.half() if len(problem.Z) >= _ROWS_TO_HALVE else problem
-    first = min(
-        (some.best(scales, _FIRST_LENGTHS, _FIRST_RIDGES) for scales in starts), key=by_error
-    )
+    fits = [some.best(scales, _FIRST_LENGTHS, _FIRST_RIDGES) for scales in starts]
+    start = min(range(len(fits)), key=lambda k: fits[k].error)
+    first = fits[start]
     now = best = problem.best(first.axes, (first.length,), (first.ridge,))
+    steps, n_steps = [(now.length, now.ridge)], 1
     for _ in range(_ROUNDS):
         scales = problem.gradient_scales(now)
         lengths = (now.length / _STEP, now.length, now.length * _STEP)
         found = problem.best(scales, lengths, (now.ridge,))
         others = problem.best(scales, (found.length,), (found.ridge / 4, found.ridge * 4))
         now = min(found, others, key=by_error)
-        best = min(best, now, key=by_error)
-    if best.error < _SMOOTH * variance:
+        steps.append((now.length, now.ridge))
+        if now.error < best.error:
+            best, n_steps = now, len(steps)
+    if best.error < small:
         likely = problem.likeliest()
-        best = likely if likely.error < _LIKELY_BETTER * best.error else best
-    scales = best.axes / best.length
-    scales[scales < _DROPPED * scales.max()] = 0.0
-    return Metric(scales, best.ridge, best.error / variance)
+        if likely.error < _LIKELY_BETTER * best.error:
+            return likely, Path(start, ())
+    return best, Path(start, tuple(steps[:n_steps]))
+
+
+def _repeated(problem: Problem, starts: list[Floats], path: Path) -> Fit:
+    """Return the best fit on a path that a search on other rows found."""
+    if not path.steps:
+        return problem.likeliest()
+    (length, ridge), *rounds = path.steps
+    now = best = problem.best(starts[min(path.start, len(starts) - 1)], (length,), (ridge,))
+    for length, ridge in rounds:
+        now = problem.best(problem.gradient_scales(now), (length,), (ridge,))
+        best = min(best, now, key=by_error)
+    return best
 
 
 def _merged(rows: Rows) -> tuple[Floats, Floats, Floats]:
