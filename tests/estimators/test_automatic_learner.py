@@ -528,6 +528,17 @@ def test_larger_tables_share_their_centers():
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("roughness", "n_centers"), [(0, 1000), (3, 2800)])
+def test_a_plain_function_needs_few_centers(roughness, n_centers):
+    rng = np.random.default_rng(1)
+    table = rng.uniform(-2, 2, size=(2800, 4))
+    target = table @ [1.0, 2.0, 1.0, 0.5] + rng.normal(size=2800) / 5
+    target += roughness * np.sin(2 * table[:, 0] + table[:, 1] * table[:, 2])
+    model = BoostingRegressor(**FEW | {"n_estimators": 10}).fit(table, target)
+    assert model.parts_["kernel"].n_centers == n_centers
+
+
+@pytest.mark.slow
 def test_data_frames_with_missing_values_and_categories():
     table = pd.DataFrame(X.copy(), columns=list("abcd"))
     table["town"] = np.array(["Ghent", "Namur", "Liège"])[RNG.integers(3, size=N)]

@@ -202,9 +202,33 @@ def test_a_smaller_ridge_is_found_with_more_rows():
     target = np.sin(table[:, :1]).astype(float)
     system = System.of(table, Rows.of(table, target), ThreadTeam())
     held = np.arange(0, 300, 5)
-    assert system.better_ridge(held, 1.0) == pytest.approx(0.03)
+    ridge, error = system.better_ridge(held, 1.0)
+    assert ridge == pytest.approx(0.03)
+    learned = np.setdiff1d(np.arange(300), held)
+    weights, mean = system.solved(learned, ridge)
+    K = matern(table, table)
+    assert error == pytest.approx(((target - mean - K @ weights)[held] ** 2).mean(), rel=1e-3)
     noise = System.of(table, Rows.of(table, RNG.normal(size=(300, 1))), ThreadTeam())
-    assert noise.better_ridge(held, 1.0) == 1.0
+    assert noise.better_ridge(held, 1.0)[0] == 1.0
+
+
+@pytest.mark.parametrize("weight", [None, W])
+def test_the_error_with_fewer_centers_is_that_of_least_squares(weight):
+    system, held = System.of(Z, Rows.of(Z, Y, weight), ThreadTeam()), np.arange(0, 60, 5)
+    learned, w = np.setdiff1d(np.arange(60), held), np.ones(60) if weight is None else weight
+    centers, w_learned = learned[::2], w[learned, None]
+    K = matern(Z, Z[centers])
+    mean = np.average(Y[learned], axis=0, weights=w[learned])
+    A = K[learned].T @ (w_learned * K[learned]) + 0.1 * K[centers]
+    weights = np.linalg.solve(A, K[learned].T @ (w_learned * (Y[learned] - mean)))
+    residual = Y[held] - mean - K[held] @ weights
+    expected = np.average((residual**2).sum(axis=1), weights=w[held])
+    assert system.error_of_centers(held, 0.1, 2) == pytest.approx(expected, rel=1e-6)
+    every = np.average(  # every row as a center is a ridge regression of all rows
+        ((Y - mean - system.K @ system.solved(learned, 0.1)[0])[held] ** 2).sum(axis=1),
+        weights=w[held],
+    )
+    assert system.error_of_centers(held, 0.1, 1) == pytest.approx(every, rel=1e-4)
 
 
 def as_they_are(table):

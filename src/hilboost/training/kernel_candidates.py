@@ -26,6 +26,8 @@ CENTERS_OF_OWN_METRICS = 1500
 MOST_ROWS_AT_ONCE = 3000  # with more rows, a fit to some of them comes first
 _PARTS = 5  # of the rows, if there are no folds
 FEW_ROWS = 1000  # of which a fold is too small to judge a machine
+_SHARES = (4, 2)  # of rows that are centers, as one in so many
+_AS_GOOD = 1.01  # factor of the error with which these suffice
 ROWS_PER_CENTER = 1.5  # with fewer, systems of all rows take less time than least squares
 _LONGER, _MOST_STEPS = 1.3, 2  # factor of the length scale
 _BETTER = 0.998  # by which a longer one must decrease the loss
@@ -132,7 +134,7 @@ class SharedCenters(KernelMachines):
         """Fit the machine of a member, by least squares if not all rows are centers."""
         if self._has_few_rows:
             centers, system = self._system
-            weights, _ = system.solved(self._members.rows_of(member), self._ridge)
+            weights, _ = system.solved(self._members.rows_of(member), self._better_ridge[0])
         else:
             centers, equations, ridge = self._equations
             left_out = None if self._members.folds is None else member
@@ -151,7 +153,7 @@ class SharedCenters(KernelMachines):
         table = self._table.joined(rows)
         if self._has_few_rows:
             centers, system = self._all_rows(table)
-            weights, _ = system.solved(np.arange(len(table)), self._ridge)
+            weights, _ = system.solved(np.arange(len(table)), self._better_ridge[0])
         else:
             centers, equations, ridge = self._equations
             weights = equations.with_rows(space.features, centers, rows).solved(None, ridge)
@@ -160,7 +162,16 @@ class SharedCenters(KernelMachines):
     @property
     def _has_few_rows(self) -> bool:
         """Whether all rows are centers; members do without those held out from them."""
-        return len(self._table) <= ROWS_PER_CENTER * self._learner.n_centers
+        return len(self._table) <= ROWS_PER_CENTER * self._n_centers
+
+    @cached_property
+    def _n_centers(self) -> int:
+        """Half of the rows of the search or all, if a quarter or half of these suffice there."""
+        some, most, (ridge, error) = self._some, self._learner.n_centers, self._better_ridge
+        for share in _SHARES if len(some.rows) >= MOST_ROWS_OF_OWN_METRICS else ():
+            if some.system.error_of_centers(some.held, ridge, share) < _AS_GOOD * error:
+                return min(most, 2 * len(some.rows) // share)
+        return most
 
     @cached_property
     def _system(self) -> tuple[NDArray[Any], System]:
@@ -177,12 +188,13 @@ class SharedCenters(KernelMachines):
         """Some rows as centers, least squares on all rows, and the ridge."""
         table, members, space = self._table, self._members, self._some.space
         every = np.arange(len(table), dtype=np.uint32)
-        chosen = self._learner.centers(every, members.seed, members.team)
-        centers = space.features(table.X[chosen], self._learner.precision)
+        learner = replace(self._learner, n_centers=self._n_centers)
+        chosen = learner.centers(every, members.seed, members.team)
+        centers = space.features(table.X[chosen], learner.precision)
         equations = NormalEquations.of(
             space.features, centers, table, members.parts, members.team, space.kernel
         )
-        ridge = self._ridge
+        ridge, _ = self._better_ridge
         if ridge < space.ridge:  # otherwise, more rows than in the search need no less
             ridge = equations.better_ridge(ridge)
         return centers, equations, ridge
@@ -205,8 +217,8 @@ class SharedCenters(KernelMachines):
         return some.with_best_length(drawn, members.loss_of)
 
     @cached_property
-    def _ridge(self) -> float:
-        """The ridge that suits more rows than the search used."""
+    def _better_ridge(self) -> tuple[float, float]:
+        """The ridge that suits more rows than the search used, and its error on some of them."""
         some = self._some
         return some.system.better_ridge(some.held, some.space.ridge)
 

@@ -182,7 +182,7 @@ class MetricKernelLearner(Learner):
         system = System.of(centers, rows, team, space.kernel)
         ridge = space.ridge
         if len(rows) > self.n_searched:
-            ridge = system.better_ridge(every[::_PARTS], ridge)
+            ridge, _ = system.better_ridge(every[::_PARTS], ridge)
         weights = system.solved(every, ridge)[0]
         return space.expansion(centers, weights)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -60,16 +61,37 @@ class System:
         weights[rows] = array_api.solve_cholesky(factor, self.target[rows] - mean)
         return weights, mean
 
-    def better_ridge(self, held: NDArray[Any], ridge: float) -> float:
-        """Compare the ridge with smaller ones on some of the rows; more rows need less."""
-        learned = np.setdiff1d(np.arange(len(self.K)), held, assume_unique=True)
+    def better_ridge(self, held: NDArray[Any], ridge: float) -> tuple[float, float]:
+        """Compare the ridge with smaller ones on some of the rows; more rows need less.
 
-        def error(ridge: float) -> float:
-            weights, mean = self.solved(learned, ridge)
-            residual = self.target[held] - mean - self.K[held] @ weights
-            return float(np.average((residual**2).sum(axis=1), weights=self.weight[held]))
+        Also returns the error on these rows.
+        """
+        learned = self._others(held)
+        return _better_ridge(ridge, lambda ridge: self._error(held, *self.solved(learned, ridge)))
 
-        return _better_ridge(ridge, error)
+    def error_of_centers(self, held: NDArray[Any], ridge: float, share: int) -> float:
+        """Error on some rows of a fit to the others, of which only one in ``share`` is a center."""
+        learned = self._others(held)
+        centers = learned[::share]
+        mean = np.average(self.target[learned], axis=0, weights=self.weight[learned])
+        K = self.K[learned[:, None], centers]
+        weighted = K.T * self.weight[learned]
+
+        def shifted() -> Floats:
+            return weighted @ K + ridge * self.K[centers[:, None], centers]
+
+        factor = array_api.cholesky(shifted(), _JITTER, again=shifted, team=self.team)
+        moments = weighted @ (self.target[learned] - mean)
+        weights = np.zeros_like(self.target)
+        weights[centers] = array_api.solve_cholesky(factor, moments)
+        return self._error(held, weights, mean)
+
+    def _others(self, held: NDArray[Any]) -> NDArray[np.intp]:
+        return np.setdiff1d(np.arange(len(self.K)), held, assume_unique=True)
+
+    def _error(self, held: NDArray[Any], weights: Floats, mean: Floats) -> float:
+        residual = self.target[held] - mean - self.K[held] @ weights
+        return float(np.average((residual**2).sum(axis=1), weights=self.weight[held]))
 
 
 @dataclass(frozen=True)
@@ -136,7 +158,7 @@ class NormalEquations:
 
     def better_ridge(self, ridge: float) -> float:
         """Compare the ridge with smaller ones on the first part."""
-        return _better_ridge(ridge, lambda ridge: self.parts[0].error(*self._fit(0, ridge)))
+        return _better_ridge(ridge, lambda ridge: self.parts[0].error(*self._fit(0, ridge)))[0]
 
     def _fit(self, left_out: int | None, ridge: float) -> tuple[Floats, Floats]:
         """Return coefficients and the mean target (r,); each fit is computed once."""
@@ -183,7 +205,11 @@ def _summed(
     return _Sums(products, moments, root[:, 0] @ Y, float((Y[:, :-1] ** 2).sum()))
 
 
-def _better_ridge(ridge: float, error: Callable[[float], float]) -> float:
-    """Return the ridge, or a smaller one with a smaller error."""
+def _better_ridge(ridge: float, error: Callable[[float], float]) -> tuple[float, float]:
+    """Return the ridge, or a smaller one with a smaller error, and its error."""
+
+    def tried(ridge: float) -> tuple[float, float]:
+        return ridge, error(ridge)
+
     smaller = [ridge * by for by in _SMALLER_RIDGES if ridge * by >= SMALLEST_RIDGE]
-    return while_better(ridge, (smaller,), float, _BETTER, error)
+    return while_better(tried(ridge), (smaller,), tried, _BETTER, itemgetter(1))
