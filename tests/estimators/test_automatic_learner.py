@@ -253,6 +253,18 @@ def test_small_gains_over_the_first_stages_need_no_whole_machine(noise, least, n
     assert 2 - len(list(left)) == n_fits
 
 
+@pytest.mark.parametrize(("noise", "n_fits"), [(12, 1), (6, 2)])
+def test_a_gain_that_is_surely_too_small_needs_no_whole_machine(noise, n_fits):
+    trees, error, other = np.random.default_rng(0).normal(size=(3, 4000, 1))
+    target, kernel = trees + error, error + noise * other  # gains 1 / (1 + noise²)
+    one = HeldOutOutputs(SquaredError(), np.zeros(1), Target(target), trees, kernel)
+    left = iter([one, one])
+    blend = mixture.decisive(left, -np.inf).blend
+    assert blend.is_promising
+    assert blend.material.all() == (n_fits == 2)
+    assert 2 - len(list(left)) == n_fits
+
+
 def test_a_clear_lead_ends_trial_runs(runs):
     model = BoostingRegressor(random_state=0, learner="tree")
     table = np.random.default_rng(1).uniform(-1, 1, size=(1600, 4))

@@ -85,6 +85,11 @@ class Blend:
         return bool(((self.weights[1] > 0) & (self.gains > least)).any())
 
     @property
+    def may_be_material(self) -> bool:
+        """Whether a gain may be large enough, but for its error."""
+        return bool((self.gains + self.errors > self.least).any())
+
+    @property
     def shrunk(self) -> Floats:
         """The weights, moved towards trees alone by the uncertainty of each gain, (2, c)."""
         each = zip(self.material, self.gains.tolist(), self.errors.tolist(), strict=True)

@@ -207,7 +207,8 @@ class KernelTrial:
             kernel = self._machines.left_out()
         if kernel is None:
             found = self._by_first_member(trees[0])
-            return found, found.blend.is_promising
+            is_whole = len(self._trials) == len(self._machines.trials())
+            return found, found.blend.is_promising and is_whole
         target = joined([target for _, target in self._held[1:]])
         found = self._outputs(target, np.concatenate(trees[1:]), kernel)
         return found, bool(found.blend.material.any())
@@ -347,12 +348,13 @@ class KernelTrial:
 
 
 def decisive(trials: Iterable[HeldOutOutputs], least: float) -> HeldOutOutputs:
-    """Return the first trial that gains nothing, or less than ``least``; otherwise, the last one.
+    """Return the first trial that gains too little, or less than ``least``, or the last one.
 
     The trials are better and better fits, which take longer and longer.
     """
     for trial in trials:
-        if not trial.blend.is_promising or trial.blend.gain < least:
+        blend = trial.blend
+        if not (blend.is_promising and blend.may_be_material) or blend.gain < least:
             break
     return trial
 
