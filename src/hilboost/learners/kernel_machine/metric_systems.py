@@ -70,7 +70,7 @@ class System:
         return _better_ridge(ridge, lambda ridge: self._error(held, *self.solved(learned, ridge)))
 
     def error_of_centers(self, held: NDArray[Any], ridge: float, share: int) -> float:
-        """Error on some rows of a fit to the others, of which only one in ``share`` is a center."""
+        """Error on some rows of a fit to the others with one in ``share`` of these as a center."""
         learned = self._others(held)
         centers = learned[::share]
         mean = np.average(self.target[learned], axis=0, weights=self.weight[learned])
