@@ -342,6 +342,21 @@ def test_coverage_that_is_not_available(regression_model):
     assert "supported by regression and classification models" in refused(*command, 0.9)
 
 
+def test_coverage_of_a_model_of_bounds(folder):
+    frame = table(220).drop(columns="kind")
+    X, y = frame.drop(columns="price"), frame["price"]
+    known = pd.DataFrame({"lower": np.minimum(y, 1), "upper": np.where(y > 1, np.inf, y)})
+    settings = {"n_estimators": 2, "learner": "tree", "random_state": 0}
+    model = hilboost.BoostingRegressor("normal", **settings).fit(X, known)
+    model.save("model")
+    command = ("predict", "model", write(frame, "new.csv"), "--coverage", 0.9)
+    message = refused(*command)
+    assert "at least 200 rows and known targets with --set cv_folds=4, or call its" in message
+    assert "in Python, with rows and known targets that the fit has not seen." in message
+    model.calibrate(X + 1e-9, y).save("model")
+    assert run(*command).exit_code == 0
+
+
 def test_debug_lets_the_traceback_through(folder):
     result = run("fit", "a.csv", "--target", "y", "--out", "model", "--debug")
     assert isinstance(result.exception, ValueError)

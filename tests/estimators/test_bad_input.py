@@ -311,6 +311,9 @@ def test_several_labels_for_each_row():
 def test_an_infinite_target_is_found():
     with pytest.raises(InvalidData, match="Input y contains infinity .* in row 3; remove"):
         regressor().fit(X, np.where(np.arange(len(X)) == 3, np.inf, Y))
+    bounds = np.column_stack([Y, np.where(np.arange(len(X)) == 3, np.inf, Y)])
+    with pytest.raises(InvalidData, match="in row 3 of .*name the columns 'lower' and 'upper'"):
+        regressor(loss="normal").fit(X, bounds)
 
 
 @pytest.mark.parametrize("callbacks", [3, [3], "file", ["file"], None])

@@ -105,6 +105,22 @@ def test_rows_are_held_out_by_a_column(name, folds, frame):
         hilboost.stream.fit(clone(model), table, target="y", **{name: "b y"})
 
 
+def test_bounds_and_several_targets_are_those_of_a_data_frame(frame):
+    y = frame["y"][:300]
+    frame = frame[:300].assign(lower=np.minimum(y, 1), upper=np.where(y > 1, np.inf, y))
+    names = ["lower", "upper"]
+    for loss, upper in (("normal", np.inf), ("normal", np.nan), ("squared_error", 9.0)):
+        model = clone(REGRESSOR).set_params(loss=loss, n_estimators=2)
+        table = frame.drop(columns=["w", "y"]).assign(upper=frame["upper"].replace(np.inf, upper))
+        alone = clone(model).fit(table.drop(columns=names), table[names])
+        found = hilboost.stream.fit(clone(model), pa.Table.from_pandas(table), names)
+        assert saved(found) == saved(alone)
+        assert found.predict(table.drop(columns=names)).ndim == (1 if loss == "normal" else 2)
+    wrong = pa.Table.from_pandas(table.assign(lower=10.0))
+    with pytest.raises(HilboostError, match="row 0 of y .* the lower bound is above the upper"):
+        hilboost.stream.fit(clone(REGRESSOR).set_params(loss="normal"), wrong, names)
+
+
 def test_folders_batches_and_classes(frame, tmp_path):
     frame = frame.drop(columns="w").astype({"a": "float32", "b": "float32", "c": "float32"})
     frame["y"] = np.where(frame["y"] > 0, "up", "down")
@@ -166,7 +182,7 @@ def test_a_checkpoint_is_resumed(frame, tmp_path):
 
 def test_several_targets(frame, tmp_path):
     table = frame[["a", "b", "y", "w"]].fillna(0.0)
-    alone = clone(REGRESSOR).fit(table[["a", "b"]], table[["y", "w"]].to_numpy())
+    alone = clone(REGRESSOR).fit(table[["a", "b"]], table[["y", "w"]])
     found = hilboost.stream.fit(clone(REGRESSOR), pa.Table.from_pandas(table), target=["y", "w"])
     assert saved(found) == saved(alone)
 

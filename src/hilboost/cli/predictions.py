@@ -212,14 +212,17 @@ def _check_calibrated(model: Any, path: Path) -> None:
         )
     calibration = model.fitted_.calibration
     if calibration is None:
+        # bounds of targets calibrate nothing, and only distributions have them
+        kind = " and known targets" if model.loss_.has_distribution else ""
         remedy = "call"
         if "cv_folds" in model.get_params():
             remedy = (
-                "fit it again without --valid, to at least 200 rows with --set cv_folds=4, or call"
+                f"fit it again without --valid, to at least 200 rows{kind} with --set cv_folds=4, "
+                "or call"
             )
         raise CliError(
             f"--coverage requires a calibrated model, and '{path}' is not; {remedy} its method "
-            "calibrate in Python, with rows that the fit has not seen."
+            f"calibrate in Python, with rows{kind} that the fit has not seen."
         )
     if calibration.group_names is not None and not calibration.by_class:
         raise CliError(

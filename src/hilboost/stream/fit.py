@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+import pandas as pd
 from sklearn.base import clone
 
 from hilboost.core.callback import Callback
@@ -53,7 +54,7 @@ def fit(
         ``pandas.read_parquet``, folders such as ``city=Ghent`` are a column of categories, and an
         index that pandas has stored is not a column.
     target : str, or sequence of str
-        Names of the target columns; all other columns are inputs.
+        Names of the target columns, or of the bounds of a target; all other columns are inputs.
     sample_weight : str, optional
         Name of the column with sample weights.
     offset : str, or sequence of str, optional
@@ -110,7 +111,9 @@ def fit(
         for name in ignored:
             require_column(dataset, name)
         without = [*names, *ignored, *beside, *named.values()]
-        y = columns[0] if isinstance(target, str) else np.column_stack(columns)
+        y = columns[0]
+        if not isinstance(target, str):
+            y = pd.DataFrame(np.column_stack(columns), columns=names)
         categorical = parameters["categorical_features"]
         X = table_of(dataset, without, categorical, len(y), place.parent)
         grown = clone(estimator).set_params(learner="tree")

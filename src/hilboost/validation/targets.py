@@ -174,9 +174,12 @@ def _refuse_infinity(y: np.ndarray, names: list[str] | None) -> None:
     infinite = np.isinf(y.reshape(len(y), -1))
     if infinite.any():
         cell = np.argwhere(infinite)[0].tolist()
+        remedy = "remove such rows, or limit the target"
+        if infinite.shape[1] == 2:
+            remedy += ", or name the columns 'lower' and 'upper' if they are bounds"
         raise InvalidData(
             f"Input y contains infinity or a value too large in row {cell[0]}"
-            f"{_of_target(cell, y, names)}; remove such rows, or limit the target."
+            f"{_of_target(cell, y, names)}; {remedy}."
         )
 
 
