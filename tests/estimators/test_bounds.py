@@ -94,6 +94,33 @@ def test_a_truncated_sample_has_the_parameters_of_all_rows():
     np.testing.assert_allclose(scores.mean(), -expected.mean(), atol=2e-3)
 
 
+@pytest.mark.slow
+def test_levels_of_truncated_rows_have_nearly_the_maximum_likelihood():
+    """Together, the rows have a heavier tail than any truncated normal distribution."""
+    rng = np.random.default_rng(0)
+    level = rng.integers(3, size=4000)
+    scale = np.array([1.0, 0.5, 2.0])[level]
+    y, entry = level + scale * rng.normal(size=4000), level + scale
+    seen = y > entry
+    level, y, entry = level[seen], y[seen], entry[seen]
+    given = bounds(y, y, entry=entry, limit=np.full(len(y), np.inf))
+    settings = CONVERGED | {"n_estimators": 200}
+    model = BoostingRegressor("normal", **settings).fit(level[:, None], given)
+    found = model.predict_distribution(level[:, None]).log_score(given)
+    gap = []
+    for k in range(3):
+        own = level == k
+
+        def loss(p, own=own):
+            tail = log_ndtr((p[0] - entry[own]) / np.exp(p[1]))
+            return -(norm.logpdf(y[own], p[0], np.exp(p[1])) - tail).mean()
+
+        best = minimize(loss, [float(k), 0.0], method="Nelder-Mead", options={"xatol": 1e-6})
+        gap.append((found[own].mean() - best.fun) * own.mean())
+    assert -1e-4 < sum(gap) < 0.004
+    assert np.abs(model.predict(np.arange(3.0)[:, None])).max() < 5
+
+
 @pytest.mark.parametrize("case", CONTINUOUS, ids=ids(CONTINUOUS))
 def test_censored_rows_are_better_than_numbers_in_their_place(case):
     y = case.draw(np.random.default_rng(1), 300)[:, 0]

@@ -107,6 +107,22 @@ def test_far_tails_keep_their_slopes():
     assert np.isfinite(found.hessian).all()
 
 
+def test_a_start_without_a_maximum_is_near_the_targets():
+    """The likelihood of a truncated normal rises toward an exponential distribution."""
+    y, ends = np.random.default_rng(0).exponential(size=500) ** 1.2, np.full(500, np.inf)
+    target = Target(np.column_stack([y, y, np.zeros(500), ends]))
+    for sign, order in ((1, [0, 1, 2, 3]), (-1, [1, 0, 3, 2])):
+        units = BoundedLoss(Normal()).units(target.with_y(sign * target.y[:, order]))
+        loss, scaled = units.loss, target.with_y(sign * target.y[:, order] / units.size)
+        start = loss.initial_raw(scaled)
+        assert -0.31 < sign * start[0] < 0
+        slope = loss.gradients(scaled, scaled.starting_raw(start)).negative_gradient.mean(axis=0)
+        assert sign * slope[0] < -0.01
+        np.testing.assert_allclose(slope[1], 0, atol=1e-6)
+    censored = target.with_y(np.column_stack([y, np.where(y > 1, np.inf, y), -ends, ends]))
+    assert np.isinf(BoundedLoss(Normal()).units(censored).loss.loss.bounds[0][0])
+
+
 def test_narrow_intervals_are_exact_up_to_their_width():
     y, p = np.linspace(-3, 3, 50), (np.zeros(50), np.zeros(50))
     raw, ends = np.column_stack(p), np.full(50, np.inf)

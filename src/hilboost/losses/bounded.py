@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hilboost.core.distribution import Distribution
 from hilboost.core.dtypes import Floats
@@ -18,12 +19,14 @@ from hilboost.distributions.bounds import log_chance_of_bounds, log_likelihood
 from hilboost.distributions.supports import ENDS
 from hilboost.losses._maximum_likelihood import best_raw
 from hilboost.losses._parameter_kinds import damped
-from hilboost.reductions.sums import count_rows, mean
+from hilboost.reductions.sums import count_rows, extremes, mean
 from hilboost.tables.bounds import LOWER, UPPER, stand_ins
 
 _STEP = 1e-4  # of differences, in units of the uncertainty of a parameter
 _LEAST_INFORMATION = 0.05  # of a row, as a fraction of that of an exact target
 _STEEPEST = 1e8
+_FARTHEST = 10.0  # of a location from the targets of truncated rows, in units of their spread
+_NEAR = 0.3  # where it starts if the likelihood rises up to there
 
 
 class BoundedLoss(Loss):
@@ -101,17 +104,44 @@ class BoundedLoss(Loss):
         """Units of numbers inside of the bounds; all parameters are fitted together."""
         found = self.loss.units(self._plain(target))
         own = BoundedLoss(found.loss, found.constant)
+        truncated = np.isfinite(target.y[:, 2:]).any(axis=1)
+        if own.loss.bounds is not None and count_rows(truncated, target):
+            own.loss.bounds = own._near(target.with_y(target.y / found.size), _FARTHEST)
         return replace(found, plain=self, loss=own, constant=0.0, location=None)
 
     def initial_raw(self, target: Target) -> Floats:
-        """Maximum likelihood, beside offsets if there are any."""
+        """Maximum likelihood, beside offsets if there are any.
+
+        The tail of truncated rows may be so heavy that the likelihood rises until the location is
+        infinitely far away, where it has no slope.  The start is near the targets then.
+        """
         without = replace(target, offset=None)
-        start = self.loss.best_constant(self._plain(without))
-        start = best_raw(self, without, start, self.loss.bounds)
+        guess = self.loss.best_constant(self._plain(without))
+        start = best_raw(self, without, guess, self.loss.bounds)
+        if self.loss.bounds is not None:
+            low, high = self.loss.bounds
+            at_end = (start - low < 0.01 * _FARTHEST) | (high - start < 0.01 * _FARTHEST)
+            if (self._locations & at_end).any():
+                start = best_raw(self, without, guess, self._near(without, _NEAR))
         if target.offset is None:
             return start
         start = start - mean(target.with_y(target.offset))
         return best_raw(self, target, start, self.loss.bounds)
+
+    @property
+    def _locations(self) -> NDArray[np.bool_]:
+        """Which parameters are locations, (r,)."""
+        return np.array([kind.has_unit and kind.link == "identity" for kind in self.loss.kinds])
+
+    def _near(self, target: Target, distance: float) -> tuple[Floats, Floats]:
+        """Bounds of a fit, with locations at most this far from all targets."""
+        least, most = extremes(stand_ins(target.y), target)
+        low, high = self.loss.bounds
+        locations = self._locations
+        return (
+            np.where(locations, np.maximum(low, least - distance), low),
+            np.where(locations, np.minimum(high, most + distance), high),
+        )
 
     def value(self, target: Target, raw: Floats) -> Floats:
         """Negative log likelihood of every row in the original unit of the target, (n,)."""
