@@ -180,6 +180,31 @@ def test_offsets(client):
         )
 
 
+def test_distributions_and_bounds(client):
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    known = pd.DataFrame({"lower": np.minimum(Y, 1), "upper": np.where(Y > 1, np.inf, Y)})
+    rows = dd.from_pandas(frame, npartitions=3)
+    model = clone(MODEL).set_params(loss="normal", n_estimators=3)
+    for y in (pd.Series(Y), known):
+        targets = dd.from_pandas(y, npartitions=3)
+        found = hilboost.dask.fit(clone(model), rows, targets, client=client)
+        expected = clone(model).fit(frame, y)
+        assert saved(found) == saved(expected)
+        ends = found.predict_distribution(frame).interval(0.9)
+        np.testing.assert_array_equal(ends, expected.predict_distribution(frame).interval(0.9))
+        predicted = hilboost.dask.predict(found, rows).compute()
+        np.testing.assert_array_equal(predicted, expected.predict(frame))
+    with pytest.raises(HilboostError, match="X is a lazy DASK table; compute it first"):
+        found.predict_distribution(rows)
+    known.loc[1100, ["lower", "upper"]] = 2.0, 1.0
+    message = "partition 2: in row 100 of y .* the lower bound is above the upper one"
+    with pytest.raises(HilboostError, match=message):
+        hilboost.dask.fit(clone(model), rows, dd.from_pandas(known, npartitions=3), client=client)
+    array = da.from_array(known.to_numpy(), chunks=((500, 250, 750), (2,)))
+    with pytest.raises(HilboostError, match="partition 0: .* name the columns 'lower' and 'upper'"):
+        hilboost.dask.fit(clone(model), arrays()[0], array, client=client)
+
+
 def test_two_fits_at_once(client, alone):
     found = []
 

@@ -147,10 +147,14 @@ def test_reports_show_levels_scores_and_parameters(around_a_location):
     assert max(levels) < 3 * np.mean(levels)
 
 
-def test_shapley_values_of_each_parameter():
-    found = MODEL.shap_values(X[:150])
-    total = found.values.sum(axis=1) + found.base_values
-    np.testing.assert_allclose(total, MODEL.predict_raw(X[:150]), atol=1e-8)
+@all_losses
+def test_shapley_values_of_each_parameter(case):
+    model, rows, _ = fitted(case, learner="tree")
+    for method in ("interventional", "path_dependent"):
+        found = model.shap_values(rows[:30], method=method)
+        assert found.values.shape == (30, 2, len(model.loss_.parameters))
+        total = found.values.sum(axis=1) + found.base_values
+        np.testing.assert_allclose(total, model.predict_raw(rows[:30]), atol=1e-8)
 
 
 @all_losses
