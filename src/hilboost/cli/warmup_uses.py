@@ -326,14 +326,20 @@ class _Alone(TreeExchange):
         return []
 
 
+def _fit_on_worker(model: Any, X: Any, y: Any, weight: Any = None) -> None:
+    fit_share(WorkerTask(model, 0), [Partition(0, X, y, weight)], [], _Alone(0, 1))
+
+
 def _fit_on_workers() -> None:
     """Growth of trees by one operation after the other, between which workers add their sums."""
     for n in _FEW, _SEVERAL:
         X, y, weight = _table(n)
         for growth in {**_MONOTONIC, **_SAMPLES}, _GROWTH["symmetric trees"], _SAMPLES:
             for task in "regression", "two classes":
-                part = Partition(0, X, _target(task, y), weight)
-                fit_share(WorkerTask(_model(task, **growth), 0), [part], [], _Alone(0, 1))
+                _fit_on_worker(_model(task, **growth), X, _target(task, y), weight)
+    X, y, _ = _table()
+    points = hilboost.OutputKernelBoostingRegressor(n_estimators=2, random_state=0)
+    _fit_on_worker(points, X, np.column_stack([y, -y]))
 
 
 USES: dict[str, Callable[[], object]] = {
