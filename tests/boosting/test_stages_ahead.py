@@ -1,5 +1,7 @@
 """Stages fitted several at a time: the same bits as one by one."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -82,14 +84,20 @@ def counted(monkeypatch):
     return calls
 
 
-@pytest.mark.parametrize("parameters", SETTINGS, ids=str)
-@pytest.mark.parametrize("task", ["numbers", "two targets", "two classes", "classes"])
+CASES = [
+    *product(["two targets", "two classes"], [{}]),
+    *product(["numbers", "classes"], SETTINGS),
+]
+
+
+@pytest.mark.parametrize(("task", "parameters"), CASES, ids=str)
 def test_same_model_as_stage_by_stage(task, parameters, counted, request):
+    """More stages than fit into one call."""
     X, y = table(0, task)
-    model = estimator(task, **parameters).fit(X, y)
+    model = estimator(task, **{"n_estimators": 20} | parameters).fit(X, y)
     assert counted
     request.getfixturevalue("one_by_one")
-    assert_same(model, estimator(task, **parameters).fit(X, y), X)
+    assert_same(model, estimator(task, **{"n_estimators": 20} | parameters).fit(X, y), X)
 
 
 @given(seed=st.integers(0, 2**20), whole=st.booleans(), fold=st.booleans(), classes=st.booleans())

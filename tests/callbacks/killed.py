@@ -29,23 +29,8 @@ LABELS = np.array(["a", "b", "c"])[np.digitize(Y, [-0.5, 0.5])]
 DRAWS = {"subsample": 0.7, "max_features": 0.6, "max_features_per_tree": 0.8, "n_jobs": 1}
 MACHINE = KernelBoostingRegressor(kernel=Gaussian(2.0), regularization=0.1, n_basis=12)
 CASES = {
-    "squared error": lambda: BoostingRegressor(
-        n_estimators=20, early_stopping=False, random_state=0, **DRAWS
-    ),
     "bootstrap": lambda: BoostingRegressor(
         n_estimators=20, bootstrap=True, early_stopping=False, random_state=1, **DRAWS
-    ),
-    "log loss": lambda: BoostingClassifier(
-        n_estimators=20, early_stopping=False, random_state=0, **DRAWS
-    ),
-    "early stopping": lambda: BoostingRegressor(
-        learning_rate=0.2,
-        n_estimators=200,
-        early_stopping=True,
-        cv_folds=1,
-        n_iter_no_change=5,
-        random_state=0,
-        **DRAWS,
     ),
     "list of learners": lambda: BoostingRegressor(
         learner=["tree", MACHINE, "linear"], n_estimators=16, cv_folds=2, random_state=0, n_jobs=1

@@ -41,10 +41,10 @@ class OfGiven(DistributionContract):
         return ScipyDistribution.of(self.given)
 
 
-@each
+@pytest.mark.parametrize("name", ["gumbel_r", "t", "gamma", "expon"])  # by support and shapes
 @pytest.mark.parametrize("check", DistributionContract.checks())
-def test_contract(given, check):
-    getattr(OfGiven(given), check)()
+def test_contract(name, check):
+    getattr(OfGiven(GIVEN[name]), check)()
 
 
 @pytest.mark.parametrize(
@@ -89,10 +89,9 @@ def test_densities_far_away_have_finite_scores():
 
 
 def test_a_fit_is_that_of_the_built_in_loss():
-    for given, name in ((stats.norm, "normal"), (stats.norm(), "normal")):
-        model = BoostingRegressor(given, **PLAIN).fit(X, Y)
-        found = model.predict_distribution(X).log_score(Y)
-        expected = BoostingRegressor(name, **PLAIN).fit(X, Y).predict_distribution(X).log_score(Y)
+    expected = BoostingRegressor("normal", **PLAIN).fit(X, Y).predict_distribution(X).log_score(Y)
+    for given in (stats.norm, stats.norm()):
+        found = BoostingRegressor(given, **PLAIN).fit(X, Y).predict_distribution(X).log_score(Y)
         np.testing.assert_allclose(found, expected, atol=0.02)
         np.testing.assert_allclose(found.mean(), expected.mean(), atol=1e-3)
 

@@ -63,14 +63,6 @@ def test_intervals_of_quantiles():
     assert page.count('id="coverage"') == page.count('id="intervals"') == 1
 
 
-def test_standard_deviations_and_intervals():
-    model = KernelBoostingRegressor(kernel=Gaussian(1.0), regularization=0.3)
-    model.fit(X[FIT], Y[FIT]).calibrate(X[HELD], Y[HELD])
-    facts = facts_of(model, Y)
-    assert all(row["gaussian"] and row["width"] for row in facts["intervals"]["coverage"])
-    assert "mean ± std" in render(facts)
-
-
 def test_sets_of_classes():
     model = BoostingClassifier(**PLAIN).fit(X[FIT], LABELS[FIT])
     assert facts_of(model, LABELS)["sets"] is None

@@ -41,32 +41,37 @@ def model():
     return BoostingRegressor(**PLAIN).fit(frame[:100], y[:100]), frame[100:], y[100:]
 
 
-def test_the_page_is_one_file(model, tmp_path):
+@pytest.fixture(scope="module")
+def shown(model):
     fitted, X, y = model
-    report = fitted.report(X, y, tmp_path / "report.html", title="Friedman's function")
-    assert report.path.read_text(encoding="utf-8") == report.html
-    assert "Friedman&#39;s function" in report.html
-    assert "http:" not in report.html
-    assert "https:" not in report.html
-    for address in re.findall(r'(?:src|href)="([^"]*)"', report.html):
+    return fitted.report(X, y, title="Friedman's function")
+
+
+def test_the_page_is_one_file(shown, tmp_path):
+    html = shown.html
+    assert shown.save(tmp_path / "report.html").path.read_text(encoding="utf-8") == html
+    assert "Friedman&#39;s function" in html
+    assert "http:" not in html
+    assert "https:" not in html
+    for address in re.findall(r'(?:src|href)="([^"]*)"', html):
         assert address.startswith(("data:", "#"))
-    ids = re.findall(r' id="(\w+)"', report.html)
+    ids = re.findall(r' id="(\w+)"', html)
     assert len(ids) == len(set(ids))
-    assert set(re.findall(r'href="#(\w+)"', report.html)) <= set(ids)
-    assert all("aria-label" in svg or "aria-hidden" in svg for svg in svgs(report.html))
+    assert set(re.findall(r'href="#(\w+)"', html)) <= set(ids)
+    svgs = re.findall(r"<svg [^>]*>", html)
+    assert all("aria-label" in svg or "aria-hidden" in svg for svg in svgs)
 
 
-def test_the_page_permits_its_own_script_only(model):
-    html = model[0].report(*model[1:]).html
-    (script,) = re.findall(r"<script>(.*?)</script>", html, re.DOTALL)
-    (permitted,) = re.findall(r"script-src 'sha256-([^']+)'", html)
+def test_the_page_permits_its_own_script_only(shown):
+    (script,) = re.findall(r"<script>(.*?)</script>", shown.html, re.DOTALL)
+    (permitted,) = re.findall(r"script-src 'sha256-([^']+)'", shown.html)
     assert permitted == base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
-def test_charts_carry_their_values(model):
+def test_charts_carry_their_values(model, shown):
     fitted, X, y = model
-    html = fitted.report(X, y).html
-    (chart,) = re.findall(r'<svg [^>]*data-x="predicted" data-y="true" data-hover="([^"]*)"', html)
+    svg = r'<svg [^>]*data-x="predicted" data-y="true" data-hover="([^"]*)"'
+    (chart,) = re.findall(svg, shown.html)
     points = [line.split("\t") for line in chart.split("\n")]
     assert len(points) == len(y)
     for (left, _, predicted, true), a, b in zip(points, fitted.predict(X), y, strict=True):
@@ -74,22 +79,15 @@ def test_charts_carry_their_values(model):
         assert 0 <= float(left) <= WIDTH
 
 
-def svgs(html):
-    return re.findall(r"<svg [^>]*>", html)
+def test_reports_show_themselves_in_notebooks(shown):
+    assert shown._repr_html_().startswith("<iframe")
+    assert shown.path is None
+    assert "Friedman's function" in repr(shown)
 
 
-def test_reports_show_themselves_in_notebooks(model):
-    report = model[0].report(*model[1:])
-    assert report._repr_html_().startswith("<iframe")
-    assert report.path is None
-    assert "BoostingRegressor on 100 rows" in repr(report)
-
-
-def test_a_failed_write_leaves_the_old_file(model, tmp_path, monkeypatch):
-    fitted, X, y = model
+def test_a_failed_write_leaves_the_old_file(shown, tmp_path, monkeypatch):
     path = tmp_path / "report.html"
     path.write_text("old")
-    report = fitted.report(X, y)
 
     def fail(self, *_, **__):
         raise OSError(28, "No space left on device")
@@ -97,7 +95,7 @@ def test_a_failed_write_leaves_the_old_file(model, tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(type(path), "write_text", fail)
         with pytest.raises(OSError, match="No space"):
-            report.save(path)
+            shown.save(path)
     assert [p.read_text() for p in tmp_path.iterdir()] == ["old"]
 
 
@@ -133,12 +131,11 @@ def browse(page, folder, *options):
 
 @pytest.mark.slow
 @pytest.mark.skipif(BROWSER is None, reason="chromium is not installed")
-def test_a_browser_sorts_tables(model, tmp_path):
-    fitted, X, y = model
+def test_a_browser_sorts_tables(shown, tmp_path):
     page = tmp_path / "report.html"
-    fitted.report(X, y, page)
-    shown = browse(page, tmp_path, "--dump-dom").stdout
-    assert '<th scope="col" class="n"><button>increase</button></th>' in shown
+    shown.save(page)
+    document = browse(page, tmp_path, "--dump-dom").stdout
+    assert '<th scope="col" class="n"><button>increase</button></th>' in document
 
 
 @pytest.mark.slow
