@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import pytest
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from sklearn.linear_model import Ridge
 from sklearn.neighbors import KNeighborsRegressor
@@ -763,6 +764,16 @@ OUTPUTS = [
 def ids(cases: list[Any]) -> list[str]:
     """For ``pytest.mark.parametrize``."""
     return [case.id for case in cases]
+
+
+def cells(cases: list[Any], checks: list[str], reported: tuple[str, ...]) -> list[Any]:
+    """Each case with each check of a contract; the slow one of reports with a few cases."""
+    return [
+        pytest.param(case, check, id=f"{case.id}-{check}")
+        for case in cases
+        for check in checks
+        if check != "test_reporting" or case.id in reported
+    ]
 
 
 class Parameters(dict[str, Any]):

@@ -148,7 +148,7 @@ GIVEN = {"kernel": "gaussian", "regularization": 0.1}
         KernelBoostingClassifier("log_loss", **GIVEN),
         SparseKernelClassifier(**GIVEN, n_basis=30, random_state=0),
         SparseKernelClassifier("squared_hinge", **GIVEN, n_basis=30, random_state=0),
-        BoostingClassifier(learner="kernel", n_estimators=2, random_state=0),
+        BoostingClassifier(learner=KernelBoostingRegressor(**GIVEN), n_estimators=2),
     ],
     ids=lambda model: f"{type(model).__name__}-{model.loss}",
 )

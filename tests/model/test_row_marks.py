@@ -114,7 +114,7 @@ def test_reports_say_which_share_of_rows_the_fit_has_seen(share, tmp_path):
 @pytest.mark.parametrize(
     "model",
     [
-        BoostingClassifier(n_estimators=5),
+        BoostingClassifier(n_estimators=5, learner="tree"),
         BoostingRegressor(**PLAIN | {"early_stopping": True}),
         KernelBoostingRegressor(kernel=Gaussian(1.0), regularization=0.1, n_estimators=3),
     ],

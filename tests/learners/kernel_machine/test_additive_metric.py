@@ -104,7 +104,7 @@ def test_the_machine_is_that_of_the_kernel(machine):
 @pytest.mark.slow
 def test_it_is_better_and_named(model):
     assert model.parts_["kernel"].kernel == "additive"
-    assert "kernel (additive)" in model.report(TABLE, ADDITIVE[:, 0])._repr_html_()
+    assert "kernel (additive)" in model.report(TABLE[:50], ADDITIVE[:50, 0])._repr_html_()
     new = np.random.default_rng(1).uniform(-2, 2, size=(1000, 6))
     expected = sums(new)[:, 0]
     usual = BoostingRegressor(

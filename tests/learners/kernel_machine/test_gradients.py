@@ -47,10 +47,10 @@ def test_degenerate_columns(kind):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("loss", ["squared_error", "huber", "poisson"])
+@pytest.mark.parametrize("loss", ["huber", "poisson"])
 def test_any_loss_can_have_an_additive_kernel(loss):
     rng = np.random.default_rng(3)
-    X = rng.uniform(-2, 2, size=(600, 6))
+    X = rng.uniform(-2, 2, size=(400, 6))
     y = 7 + np.sin(3 * X).sum(axis=1)
     model = KernelBoostingRegressor(loss, random_state=0).fit(X, y)
     assert model.score(X, y) > 0.9
