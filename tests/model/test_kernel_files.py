@@ -53,7 +53,6 @@ THREE = np.array(["low", "middle", "grün"])[np.digitize(Y, [-0.6, 0.6])]
 KERNEL = Matern([1.0, 2.0, 0.5], 2.5) * 2.0 + OnColumns(Linear(0.5), [2, 0])
 NATIVE = [case for case in KERNELS if case.native]
 PLAIN = {"kernel": KERNEL, "regularization": 0.1, "n_basis": 30, "random_state": 0}
-GIVEN = KernelBoostingRegressor(kernel=KERNEL, regularization=0.1)
 FULL = PLAIN | {"n_estimators": 4, "stages": "full"}
 
 
@@ -98,12 +97,8 @@ MACHINES = {
     "sparse-two": (sparse("log_loss", kernel="matern32"), Y > 0),
     "sparse-squares": (sparse("squared_error"), THREE),
     "boosting": (BoostingRegressor(learner="kernel", n_estimators=4, random_state=0), Y),
-    "boosting-quantile": (
-        BoostingRegressor("quantile", learner=GIVEN, n_estimators=3, random_state=0),
-        Y,
-    ),
     "boosting-classes": (
-        BoostingClassifier(learner=GIVEN, n_estimators=3, random_state=0),
+        BoostingClassifier(learner="kernel", n_estimators=3, random_state=0),
         THREE,
     ),
 }
