@@ -8,6 +8,7 @@ import warnings
 
 import pytest
 from rich.console import Console
+from tests.cli.commands import run
 from typer.main import get_command
 from typer.testing import CliRunner
 
@@ -30,10 +31,6 @@ PICTURES = {
     "intervals.png",
     "outliers.png",
 }
-
-
-def run(*arguments):
-    return CliRunner().invoke(app, list(arguments))
 
 
 @pytest.mark.parametrize("command", [[], ["demo"], ["fit"], ["predict"], ["warmup"]])

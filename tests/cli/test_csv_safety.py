@@ -15,10 +15,9 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from typer.testing import CliRunner
+from tests.cli.commands import run
 
 import hilboost
-from hilboost.cli.app import app
 from hilboost.cli.errors import CliError
 from hilboost.cli.files import STDIN, without_formulas
 from hilboost.cli.tables import read_table, write_tables
@@ -36,16 +35,6 @@ FORMULAS = [
     "--1",
 ]
 HARMLESS = ["a=1", "", " b", "'=1", "-1", "+2.5", "-1e-3", "-.5", "+7."]
-
-
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def run(*arguments, **given):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments], **given)
 
 
 @pytest.mark.parametrize("text", FORMULAS)

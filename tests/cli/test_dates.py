@@ -6,18 +6,12 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from typer.testing import CliRunner
+from tests.cli.commands import run
 
 from hilboost import BoostingRanker, BoostingRegressor
-from hilboost.cli.app import app
 from hilboost.cli.dates import date_columns, expanded
 from hilboost.core.errors import InvalidData
 from hilboost.tables.number_text import form_of
-
-
-def run(*arguments):
-    return CliRunner().invoke(app, arguments)
-
 
 MONTH_FORMS = [
     *("%d-%b-%Y", "%d-%b-%y", "%d %B %Y", "%d. %B %Y", "%d/%b/%Y", "%d %b %Y %H:%M"),
@@ -73,8 +67,7 @@ def test_other_text_with_names_of_months_is_no_date(texts, day):
     assert expanded(mixed, ["day"])["day: days"].isna().tolist() == [False] + [True] * len(texts)
 
 
-def test_columns_with_names_of_months_are_expanded(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_columns_with_names_of_months_are_expanded(folder):
     day = pd.date_range("2024-01-01", periods=80, freq="D")
     for name, form in (("named", "%d-%b-%Y"), ("iso", "%Y-%m-%d")):
         table = pd.DataFrame({"day": day.strftime(form), "size": 1.0, "price": day.day_of_week})
@@ -114,8 +107,7 @@ def test_days_written_as_eight_digits(days, data):
     assert expanded(pd.DataFrame({"day": others}), ["day"])["day: days"].isna().sum() == 1
 
 
-def test_days_of_eight_digits_on_the_command_line(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_days_of_eight_digits_on_the_command_line(folder):
     days = pd.date_range("2023-01-01", periods=90)
     frame = pd.DataFrame({"size": range(90), "day": days, "price": range(0, 180, 2)})
     frame["price"] += 0.5
@@ -135,8 +127,7 @@ def test_days_of_eight_digits_on_the_command_line(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_dates_of_other_options_are_features_too(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_dates_of_other_options_are_features_too(folder):
     time = pd.date_range("2024-01-01", periods=300, freq="h")
     grade = (time.hour > 12).astype(int)
     table = pd.DataFrame({"time": time.strftime("%d/%m/%Y %H:%M"), "grade": grade})
@@ -159,8 +150,7 @@ def test_dates_of_other_options_are_features_too(tmp_path, monkeypatch):
     assert done.exit_code == 0, done.output
 
 
-def test_features_may_be_groups(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_features_may_be_groups(folder):
     day = pd.date_range("2024-01-01", periods=60).repeat(5)
     table = pd.DataFrame({"day": day, "grade": [0, 1, 2, 1, 0] * 60, "size": range(300)})
     table.to_csv("t.csv", index=False)

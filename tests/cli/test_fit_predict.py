@@ -5,31 +5,9 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
+from tests.cli.commands import refused, run
 
 import hilboost
-from hilboost.cli.app import app
-
-
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def run(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
-
-
-def refused(*arguments):
-    """The one line on stderr with which a command ends."""
-    result = run(*arguments)
-    assert result.exit_code == 1, result.output
-    lines = [line for line in result.stderr.splitlines() if not line.startswith("note: ")]
-    assert len(lines) == 1
-    assert lines[0].startswith("error: ")
-    assert "Traceback" not in result.output
-    return lines[0]
 
 
 def table(n=120, seed=0):

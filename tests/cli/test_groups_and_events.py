@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 from sklearn.datasets import dump_svmlight_file
 from sklearn.metrics import mean_poisson_deviance
-from tests.cli.test_fit_predict import folder, refused, run, write  # noqa: F401
+from tests.cli.commands import refused, run
+from tests.cli.test_fit_predict import write
 
 import hilboost
 from hilboost import (

@@ -11,33 +11,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn import metrics
-from typer.testing import CliRunner
+from tests.cli.commands import done, refused, run
 
 import hilboost
-from hilboost.cli.app import app
 from hilboost.export.registry import export_formats
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "command_line.md").read_text(encoding="utf-8")
 FAST = ("--n-estimators", 5, "--random-state", 0)
-
-
-def run(*arguments, stdin=None):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments], input=stdin)
-
-
-def done(*arguments, **more):
-    result = run(*arguments, **more)
-    assert result.exit_code == 0, result.output
-    return result.stdout
-
-
-def refused(*arguments, code=1):
-    result = run(*arguments)
-    assert result.exit_code == code, result.output
-    lines = [line for line in result.stderr.splitlines() if not line.startswith("note: ")]
-    assert len(lines) == 1
-    assert lines[0].startswith("error: ")
-    return lines[0]
 
 
 def houses(n, seed):
@@ -48,11 +28,10 @@ def houses(n, seed):
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def folder(folder):
     houses(150, 0).to_csv("houses.csv", index=False)
     houses(60, 1).to_csv("sold.csv", index=False)
-    return tmp_path
+    return folder
 
 
 @pytest.fixture
@@ -88,7 +67,7 @@ def test_every_line_of_the_guide_runs(folder, monkeypatch):
         stdin = Path(piped[1]).read_bytes() if piped else None
         words = shlex.split(line[piped.end() :] if piped else line)
         assert words[0] == "hilboost"
-        done(*words[1:], stdin=stdin)
+        done(*words[1:], input=stdin)
     assert hilboost.load("toml.model").get_params()["max_depth"] == 4
     assert hilboost.load("toml.model").random_state == 1
 
@@ -297,9 +276,9 @@ def test_other_files_give_the_same_model(model, name):
 
 def test_standard_input_gives_the_same_model(model):
     data = Path("houses.csv").read_bytes()
-    done("fit", "-", "--target", "price", "--out", "again", *FAST, stdin=data)
+    done("fit", "-", "--target", "price", "--out", "again", *FAST, input=data)
     sold = Path("sold.csv").read_bytes()
-    assert done("predict", "again", "-", stdin=sold) == done("predict", "model", "sold.csv")
+    assert done("predict", "again", "-", input=sold) == done("predict", "model", "sold.csv")
     assert "'-' is empty" in refused("predict", "model", "-")
 
 

@@ -15,11 +15,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
+from tests.cli.commands import run
 
 import hilboost
 from hilboost import BoostingRegressor
-from hilboost.cli.app import app
 from hilboost.cli.dates import date_columns, expanded, without_dates
 from hilboost.cli.errors import CliError
 from hilboost.core.errors import InvalidData
@@ -30,17 +29,12 @@ N = 80
 
 
 @pytest.fixture
-def frame(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def frame(folder):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"size": rng.integers(1, 60, N), "town": rng.choice(["Ghent", "Mons"], N)})
     frame["price"] = 100.0 * frame["size"] + rng.normal(size=N)
     frame.to_csv("good.csv", index=False)
     return frame
-
-
-def run(*arguments, **options):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments], **options)
 
 
 def fit(table, *options, out="model"):

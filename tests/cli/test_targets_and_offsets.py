@@ -5,21 +5,12 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
+from tests.cli.commands import run
 
 import hilboost
-from hilboost.cli.app import app
 
+pytestmark = pytest.mark.usefixtures("folder")
 FAST = ("--n-estimators", 5, "--set", "learner=tree")
-
-
-@pytest.fixture(autouse=True)
-def _in_folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-
-
-def run(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 def notes(*arguments):

@@ -4,15 +4,10 @@
 """
 
 import pytest
-from typer.testing import CliRunner
+from tests.cli.commands import run
 
-from hilboost.cli.app import app
 from hilboost.cli.demo import COMPILED
 from hilboost.cli.warmup_uses import USES
-
-
-def run(*arguments):
-    return CliRunner().invoke(app, list(arguments))
 
 
 @pytest.mark.slow

@@ -5,9 +5,8 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from typer.testing import CliRunner
+from tests.cli.commands import run
 
-from hilboost.cli.app import app
 from hilboost.cli.dialect import Dialect
 from hilboost.cli.number_text import numbers_as_text, read_as_told
 from hilboost.tables.number_text import form_of
@@ -16,15 +15,10 @@ N = 400
 
 
 @pytest.fixture
-def frame(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def frame(folder):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"size": rng.normal(size=N), "town": rng.choice(["Ghent", "Mons"], N)})
     return frame.assign(price=100.0 * frame["size"] + rng.normal(size=N))
-
-
-def run(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 def fit(table, *options, out="model"):

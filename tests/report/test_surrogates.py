@@ -5,10 +5,9 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
+from tests.cli.commands import run
 
 import hilboost
-from hilboost.cli.app import app
 
 ODD = np.array(["a\ud800", "b", "c"] * 20, dtype=object)
 X = np.column_stack([ODD, np.arange(60.0).astype(object)])
@@ -23,10 +22,6 @@ def levels():
 @pytest.fixture(scope="module")
 def classes():
     return hilboost.BoostingClassifier(n_estimators=3, random_state=0).fit(Y[:, None], ODD)
-
-
-def run(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 def test_pages_show_the_code(levels, classes, tmp_path):
