@@ -245,12 +245,19 @@ def uncertainty(row, column):
     return getattr(model, predict)(X, coverage=0.7, **more)
 
 
+_KERNEL = {"kernel": GAUSSIAN}
 HELD_OUT = {
-    "`KernelBoostingRegressor`": (KernelBoostingRegressor, Y),
-    "`KernelBoostingClassifier`": (KernelBoostingClassifier, CLASSES),
-    "`SparseKernelRidge`": (partial(SparseKernelRidge, n_basis=10), Y),
-    "`SparseKernelClassifier`": (partial(SparseKernelClassifier, n_basis=10), CLASSES),
-    "`AveragedKernelRidge`": (partial(AveragedKernelRidge, n_estimators=2, subset_size=20), Y),
+    "`KernelBoostingRegressor`": (partial(KernelBoostingRegressor, **_KERNEL), Y),
+    "`KernelBoostingClassifier`": (partial(KernelBoostingClassifier, **_KERNEL), CLASSES),
+    "`SparseKernelRidge`": (partial(SparseKernelRidge, n_basis=10, **_KERNEL), Y),
+    "`SparseKernelClassifier`": (
+        partial(SparseKernelClassifier, n_basis=10, **_KERNEL),
+        CLASSES,
+    ),
+    "`AveragedKernelRidge`": (
+        partial(AveragedKernelRidge, kernel=GAUSSIAN, n_estimators=2, subset_size=20),
+        Y,
+    ),
     "`OutputKernelBoostingRegressor`": (partial(OutputKernelBoostingRegressor, **FEW), Y),
     "`OutputKernelForestRegressor`": (partial(OutputKernelForestRegressor, **FEW), Y),
 }

