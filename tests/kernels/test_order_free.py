@@ -1,11 +1,13 @@
 """Sums that do not depend on the order of their terms."""
 
 from fractions import Fraction
+from random import Random
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from hilboost.kernels import gram
 from hilboost.kernels.gram import OrderFreeSum
 
 
@@ -22,6 +24,7 @@ def total(terms, bound):
     st.randoms(use_true_random=False),
     st.sampled_from([1e-200, 1.0, 1e150]),
 )
+@example([(0.0, 1e-81)], Random(0), 1e-200)  # finer than the smallest grid
 def test_any_order_gives_the_sum(terms, random, scale):
     terms = [[scale * x for x in term] for term in terms]
     bound = max(sum(abs(term[k]) for term in terms) for k in range(2))
@@ -32,4 +35,5 @@ def test_any_order_gives_the_sum(terms, random, scale):
     for k in range(2):
         exact = sum(Fraction(term[k]) for term in terms)
         error = abs(Fraction(float(found[k])) - exact)
-        assert error <= abs(exact) * Fraction(2) ** -52 + Fraction(bound) * Fraction(2) ** -80
+        grid = Fraction(max(bound, 2.0**gram._SMALLEST_EXPONENT)) * Fraction(2) ** -80
+        assert error <= abs(exact) * Fraction(2) ** -52 + grid
