@@ -1,6 +1,7 @@
 """Naive output kernels, one pair of labels at a time."""
 
 from collections import Counter
+from functools import cache
 from itertools import combinations
 
 import numpy as np
@@ -64,8 +65,14 @@ def aitchison(a, b):
     return float((a - a.mean()) @ (b - b.mean()))
 
 
+@cache
+def _logarithm(size, entries):
+    return logm(np.frombuffer(entries).reshape(size, size))
+
+
 def log_euclidean(a, b):
-    return float(np.trace(logm(a) @ logm(b)))
+    a, b = (_logarithm(len(matrix), np.asarray(matrix, float).tobytes()) for matrix in (a, b))
+    return float(np.trace(a @ b))
 
 
 def spectrum(lengths, normalize):

@@ -9,7 +9,7 @@ from tests.cases import PLAIN
 
 from hilboost import BoostingClassifier, BoostingRegressor, OutputKernelBoostingRegressor
 from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType
-from hilboost.report import compare, facts, render
+from hilboost.report import compare, render, scores
 
 X, Y = make_friedman1(160, n_features=5, noise=0.5, random_state=0)
 LABELS = np.where(make_classification(160, 5, flip_y=0.2, random_state=0)[1], "<b>yes</b>", "no")
@@ -38,7 +38,7 @@ def test_scores_are_those_of_the_reports(kind, tmp_path):
     assert "many &lt;i&gt;" in page.html
     assert "<b>yes</b>" not in page.html
     for k, model in enumerate(models.values()):
-        single = {one["key"]: one["value"] for one in facts(model, X[NEW], y[NEW])["scores"]}
+        single = {one["key"]: one["value"] for one in scores(model, X[NEW], y[NEW])}
         assert {one["key"]: one["values"][k] for one in found["scores"]} == single
     first = found["scores"][0]
     assert first["best"] == 0
