@@ -84,7 +84,7 @@ def test_exact_rows_have_the_gradients_of_the_loss(case):
 def test_the_best_constant_has_no_slope():
     """In a fit, within its bounds."""
     for case in CONTINUOUS:
-        loss, target, _ = drawn(case, 50)
+        loss, target, _ = drawn(case, 100)
         units = loss.units(target)
         loss, target = units.loss, target.with_y(target.y / units.size)
         start = loss.initial_raw(target)
