@@ -37,14 +37,10 @@ def images(output="gaussian", **parameters):
 
 
 CASES = {
-    "full": machine(stages="full"),
     "full, all chosen": machine("auto", stages="full", regularization="auto"),
     "full, absolute error": machine(stages="full", loss="absolute_error"),
     "sparse, held-out rows": machine(stages="sparse", n_estimators=30, **HELD),
     "sparse, equal rows": machine(stages="sparse", subset_size=60),
-    "block": machine(stages="block", n_basis=40, subsample=0.8),
-    "several kernels": machine([Gaussian(2.0), Linear()], stages="sparse"),
-    "reweighted": machine(stages="sparse", reweight=True, n_estimators=6),
     "reweighted kernels": machine(
         [Gaussian(2.0), Linear()], stages="sparse", reweight=True, n_estimators=6
     ),
@@ -52,7 +48,6 @@ CASES = {
     "least squares classes": classes(loss="squared_error", stages="sparse", n_basis=20),
     "random trees": images(learner="extra_trees"),
     "trees, absolute error": images(learner="ok3", loss="absolute_error", subsample=0.7),
-    "trees, held-out rows": images(learner="ok3", learning_rate=1.0, **HELD | {"n_estimators": 60}),
     "trees, metric": images(learner="ok3", metric="preimage", **HELD | {"n_estimators": 60}),
     "machine": images(learner="kernel", n_estimators=4),
     "machine, huber": images(learner="kernel", loss="huber", n_estimators=4),

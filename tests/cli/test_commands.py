@@ -33,12 +33,12 @@ PICTURES = {
 }
 
 
-@pytest.mark.parametrize("command", [[], ["demo"], ["fit"], ["predict"], ["warmup"]])
+@pytest.mark.parametrize("command", ["", *get_command(app).commands])
 def test_help(command):
-    result = run(*command, "--help")
+    result = run(*command.split(), "--help")
     assert result.exit_code == 0
     assert "Usage: hilboost" in result.output
-    if command != ["warmup"]:
+    if command != "warmup":
         assert "Examples" in result.output
 
 

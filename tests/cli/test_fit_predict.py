@@ -68,13 +68,6 @@ def test_text_labels_round_trip_with_probabilities(folder):
     assert (written["prediction"] == frame["kind"]).mean() > 0.95
 
 
-def test_predictions_go_to_stdout_without_out(regression_model):
-    result = run("predict", "model", write(regression_model.head(3), "new.csv"))
-    lines = result.stdout.splitlines()
-    assert lines[0] == "prediction"
-    assert len([float(line) for line in lines[1:]]) == 3
-
-
 def test_columns_are_matched_by_name(regression_model):
     frame = regression_model
     first = run("predict", "model", write(frame, "new.csv"))
@@ -121,14 +114,6 @@ def test_text_columns_are_categories_in_every_table(folder):
     assert fit(frame, "price", "--valid", valid).exit_code == 0
 
 
-def test_text_where_the_fit_had_numbers_is_refused(regression_model):
-    frame = regression_model.drop(columns="price").astype(object)
-    frame.loc[4, "depth"] = "deep"
-    message = refused("predict", "model", write(frame, "new.csv"))
-    assert "depth" in message
-    assert "number" in message
-
-
 def test_columns_with_other_capitals_are_named(regression_model):
     other = regression_model.rename(columns={"depth": "Depth", "width": "WIDTH"})
     message = refused("predict", "model", write(other.drop(columns="price"), "new.csv"))
@@ -172,11 +157,6 @@ def test_undefined_bytes_of_an_encoding_are_refused(folder):
     (folder / "train.csv").write_bytes(b"gr\x81e,y\n1,2\n")
     message = refused("fit", "train.csv", "--target", "y", "--out", "model")
     assert "'train.csv' is not text in the encoding cp1252; choose it with --encoding" in message
-
-
-def test_missing_files_are_refused(folder):
-    assert "no file 'a.csv'" in refused("fit", "a.csv", "--target", "y", "--out", "model")
-    assert "no file 'model'" in refused("predict", "model", "a.csv")
 
 
 def test_bad_outputs_are_refused_before_the_fit(folder):

@@ -40,11 +40,6 @@ def model(folder):
     return hilboost.load("model")
 
 
-@pytest.mark.parametrize("command", ["evaluate", "report", "inspect", "export"])
-def test_help_has_examples(command):
-    assert "Examples" in done(command, "--help")
-
-
 @pytest.mark.slow
 def test_every_line_of_the_guide_runs(folder, monkeypatch):
     weighted = houses(150, 0).assign(importance=1.0)

@@ -23,7 +23,6 @@ from hilboost.cli.dates import date_columns, expanded, without_dates
 from hilboost.cli.errors import CliError
 from hilboost.core.errors import InvalidData
 from hilboost.model.summary import summary
-from hilboost.persistence.atomic import atomic_path
 
 N = 80
 
@@ -358,23 +357,6 @@ def test_a_pipe_is_read_once(frame, tmp_path):
     writer.join(timeout=10)
 
 
-def test_numbers_that_came_as_text_are_told(frame):
-    frame["size"] = frame["size"].astype(object)
-    frame.loc[4, "size"] = "forty"
-    frame.to_csv("train.csv", index=False)
-    (told,) = notes(fit("train.csv"))
-    assert "column 'size' is treated as categorical because 1 of its 80 values" in told
-    assert "'forty' in data row 5" in told
-
-
-def test_decimal_commas_are_told(frame):
-    frame["size"] = [f"{value},{k % 10}" for k, value in enumerate(frame["size"])]
-    frame.to_csv("train.csv", index=False)
-    (told,) = notes(fit("train.csv"))
-    assert "column 'size' is treated as categorical because its numbers have separators" in told
-    assert f"'{frame['size'][0]}' in data row 1" in told
-
-
 def test_different_numbers_with_separators_are_no_identifiers(frame):
     frame.assign(size=[f"{971 * k:,}" for k in range(N)]).to_csv("train.csv", index=False)
     (told,) = notes(fit("train.csv"))
@@ -648,13 +630,6 @@ def test_remedies_of_the_library_are_options(options, remedy, frame):
     fast = ("--n-estimators", 2, "--out", "model")
     done = run("fit", "t.csv", "--target", "price", *fast, *options)
     assert re.search(remedy, done.stderr, re.MULTILINE), done.stderr
-
-
-def test_a_failed_write_names_the_file(tmp_path):
-    with pytest.raises(OSError, match="No space left") as caught, atomic_path(tmp_path / "m"):
-        raise OSError(28, "No space left on device")
-    assert caught.value.filename == str(tmp_path / "m")
-    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(

@@ -73,15 +73,6 @@ def test_clones_pickles_and_joblib_files(model, tmp_path):
 
 
 @all_families
-def test_pipelines_see_the_same_data(model):
-    pipeline = make_pipeline(StandardScaler(), clone(model)).fit(X, target(model))
-    scaled = StandardScaler().fit_transform(X)
-    alone = clone(model).fit(scaled, target(model))
-    np.testing.assert_array_equal(pipeline.predict(X), alone.predict(scaled))
-    assert pipeline.score(X, target(model)) > 0.6
-
-
-@all_families
 def test_column_transformers_and_pandas_output(model):
     table = pd.DataFrame(X, columns=["a", "b", "c"]).assign(color=np.where(X[:, 0] > 0, "r", "g"))
     with sklearn.config_context(transform_output="pandas"):

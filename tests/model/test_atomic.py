@@ -61,14 +61,6 @@ def test_a_file_keeps_its_permissions(permissions, tmp_path):
     assert mode(path) == permissions
 
 
-def test_a_saved_model_stays_private(model, tmp_path):
-    path = tmp_path / "model"
-    model.save(path)
-    path.chmod(0o600)
-    model.save(path)
-    assert mode(path) == 0o600
-
-
 def test_nobody_else_can_read_what_replaces_a_private_file(tmp_path):
     path = tmp_path / "model"
     path.write_text("old")

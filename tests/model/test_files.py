@@ -469,15 +469,3 @@ def test_the_old_file_survives_a_full_disk(path):
     assert caught.value.errno == errno.EFBIG
     assert path.read_bytes() == before
     assert os.listdir(path.parent) == [path.name]
-
-
-def test_a_folder_that_is_not_there(tmp_path):
-    model = BoostingRegressor(**PLAIN).fit(X, Y)
-    with pytest.raises(OSError, match="nowhere"):
-        hilboost.save(model, tmp_path / "nowhere" / "model")
-
-
-def test_files_can_be_read_by_whom_the_system_says(path):
-    other = path.with_name("other")
-    other.write_bytes(b"")
-    assert path.stat().st_mode == other.stat().st_mode

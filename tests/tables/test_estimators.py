@@ -2,7 +2,6 @@
 
 import json
 import pickle
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -336,13 +335,6 @@ def test_labels_keep_their_dtype(labels, dtype):
 def test_categories_of_the_wrong_estimator_are_named():
     with pytest.raises(InvalidParameter, match="columns that X does not have: 'age'"):
         KernelBoostingRegressor(categorical_features=["age"]).fit(POLARS, Y)
-
-
-def test_no_warning_of_any_library():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        for X in FRAMES:
-            assert len(BoostingRegressor(n_estimators=2).fit(X, Y).predict(X)) == len(Y)
 
 
 GIVEN = {"kernel": Gaussian(1.0), "regularization": 0.1}
