@@ -120,7 +120,8 @@ def test_version(monkeypatch):
 
 
 @pytest.mark.slow
-def test_demo_writes_its_pictures(tmp_path):
+def test_demo_writes_its_pictures(tmp_path, monkeypatch):
+    monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "1")  # one process that looks for compiled code
     folder = tmp_path / "pictures"
     result = run("demo", "--quick", "--out", str(folder))
     assert result.exit_code == 0, result.output

@@ -6,13 +6,10 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from tests.cli.commands import run
 from tests.workers.together import saved
-from typer.testing import CliRunner
 
 import hilboost
-from hilboost.cli.app import app
-
-RUN = CliRunner()
 
 
 @pytest.fixture
@@ -30,7 +27,7 @@ def fitted(table, *options):
     out = table.parent / "one.model"
     given = ["--target", "y", "--out", str(out), "--n-estimators", "5"]
     given += ["--set", "learner=tree", *options]
-    done = RUN.invoke(app, ["fit", str(table), *given, "--json"], catch_exceptions=False)
+    done = run("fit", table, *given, "--json", catch_exceptions=False)
     assert done.exit_code == 0, done.output
     told = json.loads(done.stdout.strip().splitlines()[-1])
     return (told["rows"], told["columns"]), saved(hilboost.load(out))
@@ -55,7 +52,7 @@ def test_dates_are_ignored(table, as_text):
     assert fitted(table, "--stream") == expected == fitted(table)
     rows[["y"]].assign(day=days).to_parquet(table)
     given = ["--target", "y", "--out", str(table.parent / "one.model"), "--stream"]
-    done = RUN.invoke(app, ["fit", str(table), *given])
+    done = run("fit", table, *given)
     assert done.exit_code == 1
     assert "No columns are left, because 'day' contains dates" in done.output
     assert "replace them by columns of numbers in the table" in done.output
@@ -88,7 +85,7 @@ def test_dask(table):
 )
 def test_refusals(table, options, message):
     given = ["--target", "y", "--out", str(table.parent / "one.model"), *options]
-    done = RUN.invoke(app, ["fit", str(table), *given])
+    done = run("fit", table, *given)
     assert done.exit_code != 0
     assert message in done.output
 
@@ -97,11 +94,11 @@ def test_only_parquet_tables_without_empty_targets(table):
     rows = pd.read_parquet(table)
     rows.to_csv(table.with_suffix(".csv"))
     out = ["--target", "y", "--out", str(table.parent / "one.model"), "--stream"]
-    done = RUN.invoke(app, ["fit", str(table.with_suffix(".csv")), *out])
+    done = run("fit", table.with_suffix(".csv"), *out)
     assert "requires a Parquet file" in done.output
     rows.loc[7, "y"] = np.nan
     rows.to_parquet(table)
-    done = RUN.invoke(app, ["fit", str(table), *out])
+    done = run("fit", table, *out)
     assert "is empty in data row 8" in done.output
 
 
@@ -110,7 +107,7 @@ def test_a_csv_file_names_the_remedy(table, option):
     path = table.with_suffix(".csv")
     pd.read_parquet(table).to_csv(path, index=False)
     given = ["--target", "y", "--out", str(table.parent / "one.model"), *option]
-    done = RUN.invoke(app, ["fit", str(path), *given])
+    done = run("fit", path, *given)
     assert done.exit_code == 1
     text = " ".join(done.output.split())
     assert "is neither: write it as Parquet, as with pandas.read_csv and to_parquet, or" in text
@@ -131,7 +128,7 @@ def folder(table):
 
 
 def predicted(model, table, *options):
-    done = RUN.invoke(app, ["predict", str(model), str(table), *options])
+    done = run("predict", model, table, *options)
     assert done.exit_code == 0, done.output
     return done.stdout, done.stderr
 
@@ -154,10 +151,7 @@ def test_a_folder_is_predicted_as_one_table(table, folder, where):
             read = pd.read_parquet if suffix == "parquet" else pd.read_csv
             expected = pd.read_csv(io.StringIO(whole))
             pd.testing.assert_frame_equal(read(out), expected, check_dtype=False, rtol=0, atol=0)
-    scored = [
-        RUN.invoke(app, ["evaluate", str(model), str(path), "--target", "y"]).stdout
-        for path in (table, folder)
-    ]
+    scored = [run("evaluate", model, path, "--target", "y").stdout for path in (table, folder)]
     assert "rmse" in scored[0]
     assert scored[0] == scored[1]
 
@@ -178,7 +172,7 @@ def test_a_large_file_is_predicted_in_parts(table):
     assert predicted(model, table)[1].count("no value of column 'k' occurred in fit") == 1
     rows.loc[69_000, "a"] = 1e400
     rows.astype({"a": str}).to_parquet(table)
-    done = RUN.invoke(app, ["predict", str(model), str(table), "--out", f"{table}.csv"])
+    done = run("predict", model, table, "--out", f"{table}.csv")
     assert done.exit_code == 1
     assert not table.with_suffix(".parquet.csv").exists()
 
@@ -189,7 +183,7 @@ def test_an_error_names_the_row_of_the_whole_table(table):
     rows.loc[70_001, "b"] = np.nan
     rows.to_parquet(table)
     given = [str(table.parent / "one.model"), str(table), "--offset", "b"]
-    done = RUN.invoke(app, ["predict", *given])
+    done = run("predict", *given)
     assert "Column 'b' of --offset is empty in data row 70002" in done.stderr
 
 
@@ -198,6 +192,6 @@ def test_a_folder_without_rows(table, folder, command):
     fitted(table, "--stream")
     for path in folder.iterdir():
         pd.read_parquet(path)[:0].to_parquet(path)
-    done = RUN.invoke(app, [command, str(table.parent / "one.model"), str(folder)])
+    done = run(command, table.parent / "one.model", folder)
     assert done.exit_code == 1
     assert f"'{folder}' has no rows" in " ".join(done.stderr.split())

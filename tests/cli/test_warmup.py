@@ -10,7 +10,13 @@ from hilboost.cli.demo import COMPILED
 from hilboost.cli.warmup_uses import USES
 
 
+@pytest.fixture
+def one_process(monkeypatch):
+    monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "1")
+
+
 @pytest.mark.slow
+@pytest.mark.usefixtures("one_process")
 def test_check_compiles_nothing(tmp_path, monkeypatch):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     result = run("warmup", "--check")
@@ -20,6 +26,7 @@ def test_check_compiles_nothing(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("one_process")
 def test_a_folder_that_cannot_be_written_to_is_an_error(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("no folder")
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "file"))
