@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVR
 from sklearn.tree import DecisionTreeRegressor
-from tests.outputs import pairs as output_pairs
+from tests.outputs import pairs as naive
 from tests.reference import kernels as pairs
 
 from hilboost import BoostingClassifier, BoostingRegressor, losses
@@ -153,123 +153,41 @@ def _codes(rng, n, n_classes=2):
     return codes[:, None].astype(float)
 
 
+def _classes(id, make, n_classes=2, **more):
+    draw, n_outputs = partial(_codes, n_classes=n_classes), n_classes if n_classes > 2 else 1
+    name = id.partition("-")[0]
+    return LossCase(id, name, make, draw, n_outputs, BoostingClassifier, **more)
+
+
+_KINK = {"hessian": "ones", "smooth": False}
+_HUBER, _LEVELS = partial(Huber, 0.7), (0.1, 0.5, 0.8)
+_TWO_NORMAL, _TWO_HEAVY = partial(_normal, columns=2), partial(_heavy, columns=2)
 LOSSES = [
     LossCase("squared_error", "squared_error", SquaredError, _normal),
-    LossCase(
-        "squared_error-2", "squared_error", SquaredError, partial(_normal, columns=2), n_outputs=2
-    ),
-    LossCase(
-        "absolute_error", "absolute_error", AbsoluteError, _heavy, hessian="ones", smooth=False
-    ),
-    LossCase(
-        "absolute_error-2",
-        "absolute_error",
-        AbsoluteError,
-        partial(_heavy, columns=2),
-        n_outputs=2,
-        hessian="ones",
-        smooth=False,
-    ),
-    LossCase("huber", "huber", partial(Huber, 0.7), _heavy, hessian="ones"),
-    LossCase(
-        "huber-2", "huber", partial(Huber, 0.7), partial(_heavy, columns=2), 2, hessian="ones"
-    ),
-    LossCase(
-        "quantile",
-        "quantile",
-        partial(Quantile, 0.3),
-        _heavy,
-        parameters={"quantile": 0.3},
-        hessian="ones",
-        smooth=False,
-    ),
-    LossCase(
-        "quantile-3",
-        "quantile",
-        partial(Quantile, (0.1, 0.5, 0.8)),
-        _heavy,
-        n_outputs=3,
-        parameters={"quantile": (0.1, 0.5, 0.8)},
-        hessian="ones",
-        smooth=False,
+    LossCase("squared_error-2", "squared_error", SquaredError, _TWO_NORMAL, 2),
+    LossCase("absolute_error", "absolute_error", AbsoluteError, _heavy, **_KINK),
+    LossCase("absolute_error-2", "absolute_error", AbsoluteError, _TWO_HEAVY, 2, **_KINK),
+    LossCase("huber", "huber", _HUBER, _heavy, hessian="ones"),
+    LossCase("huber-2", "huber", _HUBER, _TWO_HEAVY, 2, hessian="ones"),
+    *(
+        LossCase(id, "quantile", partial(Quantile, level), _heavy, r, parameters=given, **_KINK)
+        for id, level, r in (("quantile", 0.3, 1), ("quantile-3", _LEVELS, 3))
+        for given in [{"quantile": level}]
     ),
     LossCase("poisson", "poisson", Poisson, _counts),
     LossCase("gamma", "gamma", Gamma, _positive),
     LossCase("tweedie", "tweedie", Tweedie, _claims),
-    LossCase("log_loss-2", "log_loss", BinomialLogLoss, _codes, estimator=BoostingClassifier),
-    LossCase(
-        "log_loss-3",
-        "log_loss",
-        partial(MultinomialLogLoss, 3),
-        partial(_codes, n_classes=3),
-        n_outputs=3,
-        estimator=BoostingClassifier,
-        hessian=3 / 2,
-    ),
-    LossCase(
-        "squared_error-classes-2",
-        "squared_error",
-        partial(OneHotSquaredError, 2),
-        _codes,
-        estimator=BoostingClassifier,
-    ),
-    LossCase(
-        "squared_error-classes-3",
-        "squared_error",
-        partial(OneHotSquaredError, 3),
-        partial(_codes, n_classes=3),
-        n_outputs=3,
-        estimator=BoostingClassifier,
-    ),
-    LossCase(
-        "log_loss-4",
-        "log_loss",
-        partial(MultinomialLogLoss, 4),
-        partial(_codes, n_classes=4),
-        n_outputs=4,
-        estimator=BoostingClassifier,
-        hessian=4 / 3,
-    ),
-    LossCase("exponential", "exponential", Exponential, _codes, estimator=BoostingClassifier),
-    LossCase(
-        "exponential-3",
-        "exponential",
-        partial(MultinomialExponential, 3),
-        partial(_codes, n_classes=3),
-        n_outputs=3,
-        estimator=BoostingClassifier,
-        hessian=3 / 2,
-    ),
-    LossCase(
-        "hinge-2",
-        "hinge",
-        partial(Hinge, 2),
-        _codes,
-        estimator=BoostingClassifier,
-        hessian="ones",
-        smooth=False,
-    ),
-    LossCase(
-        "hinge-3",
-        "hinge",
-        partial(Hinge, 3),
-        partial(_codes, n_classes=3),
-        n_outputs=3,
-        estimator=BoostingClassifier,
-        hessian="ones",
-        smooth=False,
-    ),
-    LossCase(
-        "squared_hinge-2", "squared_hinge", partial(SquaredHinge, 2), _codes, 1, BoostingClassifier
-    ),
-    LossCase(
-        "squared_hinge-3",
-        "squared_hinge",
-        partial(SquaredHinge, 3),
-        partial(_codes, n_classes=3),
-        3,
-        BoostingClassifier,
-    ),
+    _classes("log_loss-2", BinomialLogLoss),
+    _classes("log_loss-3", partial(MultinomialLogLoss, 3), 3, hessian=3 / 2),
+    _classes("squared_error-classes-2", partial(OneHotSquaredError, 2)),
+    _classes("squared_error-classes-3", partial(OneHotSquaredError, 3), 3),
+    _classes("log_loss-4", partial(MultinomialLogLoss, 4), 4, hessian=4 / 3),
+    _classes("exponential", Exponential),
+    _classes("exponential-3", partial(MultinomialExponential, 3), 3, hessian=3 / 2),
+    _classes("hinge-2", partial(Hinge, 2), **_KINK),
+    _classes("hinge-3", partial(Hinge, 3), 3, **_KINK),
+    _classes("squared_hinge-2", partial(SquaredHinge, 2)),
+    _classes("squared_hinge-3", partial(SquaredHinge, 3), 3),
 ]
 
 
@@ -444,10 +362,7 @@ KERNELS = [
     ),
     KernelCase("additive", partial(Additive, 2.0), _rows, pairs.additive(2.0, 1.0, 1.0)),
     KernelCase(
-        "additive-3",
-        partial(Additive, _SCALES, 0.3, 2.0),
-        _rows,
-        pairs.additive(_SCALES, 0.3, 2.0),
+        "additive-3", partial(Additive, _SCALES, 0.3, 2.0), _rows, pairs.additive(_SCALES, 0.3, 2.0)
     ),
     KernelCase("linear", Linear, _rows, pairs.linear(0.0)),
     KernelCase("linear-offset", partial(Linear, 1.5), _rows, pairs.linear(1.5)),
@@ -641,73 +556,65 @@ def _nodes(rng, n):
 
 
 OUTPUTS = [
-    OutputCase("vectors", Vectors, _plain_rows, output_pairs.inner),
+    OutputCase("vectors", Vectors, _plain_rows, naive.inner),
     OutputCase(
         "kernel",
         lambda: KernelOutput(Gaussian(2.0), tolerance=0),
         _plain_rows,
-        output_pairs.gaussian(2.0),
+        naive.gaussian(2.0),
         exact=(),
     ),
-    OutputCase("label_sets-table", LabelSets, _indicators, output_pairs.inner, _SET_WAYS),
+    OutputCase("label_sets-table", LabelSets, _indicators, naive.inner, _SET_WAYS),
     OutputCase(
         "label_sets-table-weights",
         lambda: LabelSets((1, 2, 0.5, 4, 3)),
         _indicators,
-        output_pairs.weighted((1, 2, 0.5, 4, 3)),
+        naive.weighted((1, 2, 0.5, 4, 3)),
         _SET_WAYS,
     ),
-    OutputCase("label_sets", LabelSets, _tag_sets, output_pairs.common(), _SET_WAYS),
+    OutputCase("label_sets", LabelSets, _tag_sets, naive.common(), _SET_WAYS),
     OutputCase(
         "label_sets-weights",
         lambda: LabelSets(_TAG_WEIGHTS),
         _tag_sets,
-        output_pairs.common(_TAG_WEIGHTS),
+        naive.common(_TAG_WEIGHTS),
         _SET_WAYS,
     ),
-    OutputCase("rankings-kemeny", Rankings, partial(_permutations, K=4), output_pairs.kemeny),
-    OutputCase("rankings-kemeny-9", Rankings, partial(_permutations, K=9), output_pairs.kemeny),
-    OutputCase(
-        "rankings-ties", lambda: Rankings(ties=True), _tied_ranks, output_pairs.kemeny, exact=()
-    ),
+    OutputCase("rankings-kemeny", Rankings, partial(_permutations, K=4), naive.kemeny),
+    OutputCase("rankings-kemeny-9", Rankings, partial(_permutations, K=9), naive.kemeny),
+    OutputCase("rankings-ties", lambda: Rankings(ties=True), _tied_ranks, naive.kemeny, exact=()),
     OutputCase(
         "rankings-spearman",
         lambda: Rankings("spearman"),
         partial(_permutations, K=5),
-        output_pairs.spearman,
+        naive.spearman,
     ),
     OutputCase(
-        "rankings-hamming",
-        lambda: Rankings("hamming"),
-        partial(_permutations, K=5),
-        output_pairs.hamming,
+        "rankings-hamming", lambda: Rankings("hamming"), partial(_permutations, K=5), naive.hamming
     ),
     OutputCase(
         "distributions",
         lambda: Distributions(16),
         _samples,
-        output_pairs.wasserstein(16),
-        settled=lambda labels: np.array([output_pairs.quantiles(label, 16) for label in labels]),
+        naive.wasserstein(16),
+        settled=lambda labels: np.array([naive.quantiles(label, 16) for label in labels]),
     ),
     OutputCase(
-        "distributions-table",
-        lambda: Distributions(6),
-        _sorted_samples,
-        output_pairs.wasserstein(6),
+        "distributions-table", lambda: Distributions(6), _sorted_samples, naive.wasserstein(6)
     ),
-    OutputCase("compositions", Compositions, _shares, output_pairs.hellinger),
+    OutputCase("compositions", Compositions, _shares, naive.hellinger),
     OutputCase(
         "compositions-aitchison",
         lambda: Compositions("aitchison"),
         partial(_shares, smallest=0.01),
-        output_pairs.aitchison,
+        naive.aitchison,
     ),
-    OutputCase("spd_matrices", PositiveMatrices, _covariances, output_pairs.log_euclidean),
+    OutputCase("spd_matrices", PositiveMatrices, _covariances, naive.log_euclidean),
     OutputCase(
         "strings",
         Strings,
         _words,
-        output_pairs.spectrum([3], True),
+        naive.spectrum([3], True),
         exact=(),
         distinct=False,  # "aaaa" and "aaaaa"
     ),
@@ -715,7 +622,7 @@ OUTPUTS = [
         "strings-counts",
         lambda: Strings((1, 3), normalize=False),
         _words,
-        output_pairs.spectrum([1, 2, 3], False),
+        naive.spectrum([1, 2, 3], False),
         exact=(),
         distinct=False,
     ),
@@ -723,7 +630,7 @@ OUTPUTS = [
         "strings-tokens",
         lambda: Strings((1, 2), string_lengths=(0, 4)),
         _sentences,
-        output_pairs.spectrum([1, 2], True),
+        naive.spectrum([1, 2], True),
         exact=(),
         settled=lambda labels: [tuple(label) for label in labels],
         distinct=False,
@@ -732,7 +639,7 @@ OUTPUTS = [
         "graphs",
         Graphs,
         _graphs,
-        output_pairs.weisfeiler_lehman(3, True),
+        naive.weisfeiler_lehman(3, True),
         exact=(),
         settled=_settled_graphs,
         distinct=False,
@@ -741,22 +648,19 @@ OUTPUTS = [
         "graphs-counts",
         lambda: Graphs(1, normalize=False),
         _graphs,
-        output_pairs.weisfeiler_lehman(1, False),
+        naive.weisfeiler_lehman(1, False),
         exact=(),
         settled=_settled_graphs,
         distinct=False,
     ),
     OutputCase(
-        "hierarchies",
-        lambda: Hierarchy(_PARENTS),
-        _nodes,
-        output_pairs.path(_PARENTS, lambda depth: 1.0),
+        "hierarchies", lambda: Hierarchy(_PARENTS), _nodes, naive.path(_PARENTS, lambda depth: 1.0)
     ),
     OutputCase(
         "hierarchies-weights",
         lambda: Hierarchy(_PARENTS, weights=0.5),
         _nodes,
-        output_pairs.path(_PARENTS, lambda depth: 0.5**depth),
+        naive.path(_PARENTS, lambda depth: 0.5**depth),
     ),
 ]
 
