@@ -1,7 +1,9 @@
 """Calibrations in model files: the same intervals and sets bit for bit, or a refusal."""
 
 import json
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
@@ -85,6 +87,14 @@ def forest():
     y = np.column_stack([Y, X[:, 0]])
     model = OutputKernelForestRegressor("gaussian", n_estimators=3, random_state=0)
     return model.fit(X[FIT], y[FIT]).calibrate(X[HELD], y[HELD])
+
+
+@cache
+def content(make):
+    """The file of a model."""
+    with TemporaryDirectory() as folder:
+        hilboost.save(make(), Path(folder) / "model", training_data=True)
+        return (Path(folder) / "model").read_bytes()
 
 
 MODELS = (
@@ -193,7 +203,7 @@ EDITS = {
 def test_edited_arrays(name, tmp_path):
     make, change = EDITS[name]
     path = tmp_path / "model"
-    hilboost.save(make(), path, training_data=True)
+    path.write_bytes(content(make))
     edit(path, arrays=change(contents(path)[0]))
     with pytest.raises(InvalidModelFile, match="damaged"):
         hilboost.load(path)
@@ -203,7 +213,7 @@ def test_edited_arrays(name, tmp_path):
 @pytest.mark.parametrize("width", [0.0, -1.0, float("inf"), "wide", None])
 def test_edited_widths(width, tmp_path):
     path = tmp_path / "model"
-    hilboost.save(forest(), path, training_data=True)
+    path.write_bytes(content(forest))
     edit(path, header={"calibration": {"by_class": False, "width": width}})
     with pytest.raises(InvalidModelFile, match="damaged"):
         hilboost.load(path)
@@ -240,7 +250,7 @@ def test_a_file_of_an_earlier_version_has_no_scale(tmp_path):
 )
 def test_edited_fields(fields, tmp_path):
     path = tmp_path / "model"
-    hilboost.save(grouped(), path)
+    path.write_bytes(content(grouped))
     edit(path, header={"calibration": fields})
     with pytest.raises(InvalidModelFile, match="damaged"):
         hilboost.load(path)

@@ -1,6 +1,7 @@
 """Histories, seeds and records of kernel machines in files are checked when they are read."""
 
 import json
+from functools import cache
 
 import numpy as np
 import pytest
@@ -22,10 +23,15 @@ MODELS = {
 }
 
 
+@cache
+def model(name):
+    return MODELS[name]()
+
+
 @pytest.fixture
 def path(request, tmp_path):
     path = tmp_path / "model"
-    hilboost.save(MODELS[request.param](), path, training_data=True)
+    hilboost.save(model(request.param), path, training_data=True)
     return path
 
 

@@ -206,10 +206,17 @@ def test_regressors_of_others_are_refused(tmp_path):
 # Files that are not models
 
 
-@pytest.fixture
-def path(tmp_path):
-    path = tmp_path / "model"
+@pytest.fixture(scope="module")
+def content(tmp_path_factory):
+    path = tmp_path_factory.mktemp("whole") / "model"
     hilboost.save(BoostingRegressor(**PLAIN).fit(X, Y), path)
+    return path.read_bytes()
+
+
+@pytest.fixture
+def path(content, tmp_path):
+    path = tmp_path / "model"
+    path.write_bytes(content)
     return path
 
 
