@@ -95,9 +95,11 @@ def test_validation_data_turn_early_stopping_on_unless_refused():
 
 
 def test_without_held_out_rows_there_is_no_validation_loss():
-    model = BoostingRegressor(**PLAIN).fit(X, Y)
+    events = []
+    model = BoostingRegressor(**PLAIN).fit(X, Y, callbacks=[events.append])
     assert model.history_.validation is None
     assert len(model.history_.train) == 11
+    assert [event.validation_loss for event in events] == [None] * 10
 
 
 def test_tolerance_stops_sooner():
@@ -144,12 +146,6 @@ def test_callbacks_are_told_about_every_stage():
     np.testing.assert_array_equal(
         [e.validation_loss for e in events], model.history_.validation[1:]
     )
-
-
-def test_callbacks_without_validation_are_told_none():
-    events = []
-    BoostingRegressor(**PLAIN).fit(X, Y, callbacks=[events.append])
-    assert [event.validation_loss for event in events] == [None] * 10
 
 
 @pytest.mark.parametrize("answer", [True, None, False, 1, "yes"])

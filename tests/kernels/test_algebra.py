@@ -30,16 +30,6 @@ def blocks():
 ONE, TWO, THREE = Gaussian(1.3), Laplace(0.4), Linear(0.5)
 
 
-def test_a_sum_is_the_sum_of_the_blocks(blocks):
-    np.testing.assert_allclose(blocks(ONE + TWO), blocks(ONE) + blocks(TWO))
-    np.testing.assert_allclose(blocks(Sum([ONE])), blocks(ONE))
-
-
-def test_a_product_is_the_product_of_the_blocks(blocks):
-    np.testing.assert_allclose(blocks(ONE * TWO), blocks(ONE) * blocks(TWO))
-    np.testing.assert_allclose(blocks(ONE * ONE), blocks(ONE) ** 2)
-
-
 @pytest.mark.parametrize("factor", [2, 0.5, np.float64(3.0), np.float32(1.5), np.int64(4)])
 def test_a_number_scales_from_either_side(blocks, factor):
     for kernel in (ONE * factor, factor * ONE):
@@ -70,14 +60,6 @@ def test_log_parameters_stand_part_by_part():
     moved = kernel.with_log_parameters(np.log([5, 6, 7, 8]))
     np.testing.assert_allclose(np.exp(moved.log_parameters), [5, 6, 7, 8])
     np.testing.assert_allclose(np.exp(kernel.log_parameters), [1, 2, 3, 4])
-
-
-def test_columns_are_seen_in_the_order_named():
-    rng = np.random.default_rng(0)
-    A, B = rng.normal(size=(7, 4)), rng.normal(size=(5, 4))
-    kernel = Gaussian((1.0, 5.0))
-    chosen = OnColumns(kernel, [3, 1])
-    np.testing.assert_array_equal(chosen.block(A, B), kernel.block(A[:, [3, 1]], B[:, [3, 1]]))
 
 
 def test_a_list_of_length_scales_is_copied():

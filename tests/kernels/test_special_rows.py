@@ -20,12 +20,6 @@ def test_the_cosine_does_not_depend_on_the_length(size):
     np.testing.assert_allclose(Cosine().block(X * size, X), expected, rtol=1e-14)
 
 
-def test_the_tanimoto_of_sets_is_the_shared_share():
-    X = np.array([[1, 1, 1, 0], [1, 1, 0, 0], [0, 0, 0, 1]], dtype=float)
-    expected = [[1, 2 / 3, 0], [2 / 3, 1, 0], [0, 0, 1]]
-    np.testing.assert_allclose(Tanimoto().block(X, X), expected, rtol=1e-15)
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_missing_codes_equal_each_other_only(dtype):
     X = np.array([[np.nan, 0], [np.nan, 0], [0, 0], [0, np.nan]], dtype=dtype)
@@ -33,12 +27,6 @@ def test_missing_codes_equal_each_other_only(dtype):
         Hamming().block(X, X),
         [[1, 1, 0.5, 0], [1, 1, 0.5, 0], [0.5, 0.5, 1, 0.5], [0, 0, 0.5, 1]],
     )
-
-
-def test_each_differing_code_takes_its_own_factor():
-    A, B = np.array([[0.0, 5.0, 2.0]]), np.array([[0.0, 6.0, 3.0]])
-    block = Delta((1.0, 2.0, 4.0)).block(A, B)
-    np.testing.assert_allclose(block, [[np.exp(-0.5 - 0.25)]])
 
 
 def test_a_gaussian_of_one_hot_codes_is_a_delta_kernel():

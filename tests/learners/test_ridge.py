@@ -74,14 +74,6 @@ def test_a_missing_number_counts_as_the_mean_and_an_unknown_level_as_none():
     assert np.isfinite(fitted(table, Gradients(G), None).outputs).all()
 
 
-def test_a_weight_is_a_repetition():
-    one = fitted(X, Gradients(G, H), W)
-    rows = np.repeat(np.arange(N), W.astype(int))
-    other = fitted(X[rows], Gradients(G[rows], H[rows]), None)
-    predicted = [each.term.model.predict_raw(X) for each in (one, other)]
-    np.testing.assert_allclose(predicted[0], predicted[1], rtol=1e-9, atol=1e-9)
-
-
 def test_units_of_columns_do_not_matter():
     scaled = X * [2.0**20, 2.0**-30, 1] + 0
     one, other = (fitted(table, Gradients(G)) for table in (X, scaled))

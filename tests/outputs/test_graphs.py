@@ -193,13 +193,6 @@ def test_models_predict_graphs(tmp_path):
     assert exactly_right["exactly right"] == 1.0
 
 
-def test_forests_predict_graphs():
-    X = np.arange(20.0)[:, None]
-    labels = [TRIANGLE if x < 10 else PATH for x in X[:, 0]]
-    model = OutputKernelForestRegressor(Graphs(2), n_estimators=3, random_state=0).fit(X, labels)
-    assert [len(edges) for _, edges in model.predict([[1.0], [15.0]])] == [3, 2]
-
-
 def all_graphs(most_nodes, labels):
     found = []
     for n in range(most_nodes + 1):
