@@ -204,13 +204,10 @@ SPELLINGS = {
 @pytest.mark.parametrize("spelling", SPELLINGS)
 def test_numbers_as_text_are_no_classes(frame, spelling):
     texts = frame.assign(price=frame["price"].map(SPELLINGS[spelling]))
-    ways = [
-        (written(texts, "csv"), []),
-        (written(texts, "parquet"), []),
-        ("table.parquet", ["--stream"]),
-        ("table.csv", ["--task", "regression"]),
-    ]
-    for table, options in ways if spelling == "-$5.10" else ways[:1]:
+    ways = [(written(texts, "csv"), []), ("table.csv", ["--task", "regression"])]
+    if spelling == "-$5.10":
+        ways += [(written(texts, "parquet"), []), ("table.parquet", ["--stream"])]
+    for table, options in ways:
         refused = fit(table, *options)
         assert refused.exit_code == 1
         said = "unit" if SPELLINGS[spelling](1.0)[-1] in "MK" or "$" in spelling else "mark"

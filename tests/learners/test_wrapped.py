@@ -99,6 +99,13 @@ def test_randomness_comes_from_the_stage(make):
     assert not np.array_equal(one, other)
 
 
+def test_boosted_least_squares_is_least_squares():
+    y = X @ [1.0, 2.0, 3.0] + RNG.normal(size=60)
+    settings = PLAIN | {"learner": LinearRegression(), "learning_rate": 1.0, "n_estimators": 1}
+    model = BoostingRegressor(**settings).fit(X, y)
+    np.testing.assert_allclose(model.predict(X), LinearRegression().fit(X, y).predict(X), rtol=1e-8)
+
+
 def test_boosted_least_squares_is_logistic_regression():
     from sklearn.linear_model import LogisticRegression
 

@@ -30,7 +30,7 @@ Y = X[:, 0] + X[:, 1] ** 2
 LABELS = np.array(["low", "middle", "high"])[np.digitize(X[:, 0] + X[:, 1], [-0.4, 0.4])]
 KERNEL = 2.0 * Matern([1.0, 2.0, 0.5], 2.5) + OnColumns(Linear(0.5), [2, 0])
 MOST_BYTES = 2**22
-MANY = settings(max_examples=4 * settings.default.max_examples)
+MANY = settings(max_examples=8 * settings.default.max_examples)
 
 numbers = (
     st.sampled_from([0, 1, -1, 2, 3, 2**31, 2**63 - 1, -(2**63), 2**64, 10**30])

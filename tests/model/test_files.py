@@ -2,7 +2,6 @@
 
 import errno
 import os
-import resource
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -464,6 +463,7 @@ def test_the_old_file_survives_a_failure(path, monkeypatch, step):
 
 def test_the_old_file_survives_a_full_disk(path):
     """The system itself refuses to write on, in the middle of the file."""
+    resource = pytest.importorskip("resource")  # of Unix
     before, model = path.read_bytes(), hilboost.load(path)
     assert len(before) > 1000
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)

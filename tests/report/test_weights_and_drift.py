@@ -115,10 +115,11 @@ def test_training_rows_are_counted():
         model.report(X, Y, X_train=X[:, :3])
 
 
-def test_contributions_are_shapley_values():
-    model, positive = BoostingClassifier(**PLAIN).fit(A[FIT], LABELS[FIT]), 0
+@pytest.mark.parametrize("positive", [0, 1])
+def test_contributions_are_shapley_values(positive):
+    model = BoostingClassifier(**PLAIN).fit(A[FIT], LABELS[FIT])
     found = facts(model, A[NEW], LABELS[NEW], positive_class=positive)["contributions"]
-    expected = model.shap_values(A[NEW], A[NEW]).values * -1
+    expected = model.shap_values(A[NEW], A[NEW]).values * (1 if positive else -1)
     assert found["output"] == f"the raw score of class {positive}"
     for one in found["columns"]:
         j = int(one["name"].removeprefix("column "))

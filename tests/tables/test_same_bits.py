@@ -50,7 +50,7 @@ def read(estimator, X, schema=None):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 @pytest.mark.filterwarnings("ignore:.*text in which all values are numbers")
-@settings(max_examples=30)
+@settings(max_examples=60)
 @given(tables(n_tables=2))
 def test_every_library_gives_the_same_matrix(drawn):
     names, kinds, (first, second) = drawn

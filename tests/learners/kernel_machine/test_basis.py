@@ -323,7 +323,7 @@ def test_rp_cholesky_draws_like_the_sequential_method(monkeypatch, size):
     for i, j in itertools.permutations(range(4), 2):
         second = weight * (1 - K[i] ** 2)
         expected[i, j] = weight[i] / weight.sum() * second[j] / second.sum()
-    n_draws = 1000
+    n_draws = 2000
     counts = dict.fromkeys(expected, 0)
     for _ in range(n_draws):
         chosen = choose("rp_cholesky", kernel, X, np.zeros((4, 1)), weight, 0.1, 2, rng)
