@@ -12,7 +12,6 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.metrics import d2_pinball_score, r2_score
-from sklearn.model_selection import GridSearchCV, cross_val_score
 from tests.cases import PLAIN
 
 import hilboost
@@ -58,6 +57,8 @@ RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 3))
 Y = X[:, 0] + 0.1 * RNG.normal(size=60)
 LABELS = (Y > 0).astype(int)
+SURVIVAL = BoostingSurvival(n_estimators=2)
+TIMES = np.array(list(zip(LABELS > 0, np.abs(Y), strict=True)), dtype="?,f8")
 
 
 def regressor(*arguments, **parameters):
@@ -68,29 +69,15 @@ def regressor(*arguments, **parameters):
 
 
 @pytest.mark.parametrize(
-    ("name", "same"),
-    [("mae", "absolute_error"), ("RMSE", "squared_error"), ("reg:absoluteerror", "absolute_error")],
-)
-def test_losses_of_regressors(name, same):
-    with pytest.raises(InvalidParameter, match=rf"not known. Did you mean '{same}'\? Valid"):
-        regressor(name).fit(X, Y)
-
-
-@pytest.mark.parametrize("name", ["binary:logistic", "multiclass", "Logloss", "crossentropy"])
-def test_losses_of_classifiers(name):
-    with pytest.raises(InvalidParameter, match=r"Did you mean 'log_loss'\?"):
-        BoostingClassifier(name).fit(X, LABELS)
-
-
-@pytest.mark.parametrize("name", ["log_loss", "binary:logistic", "hinge"])
-def test_losses_of_classes_name_the_classifier(name):
-    with pytest.raises(InvalidParameter, match=f"'{name}' is a loss of classes; .* BoostingClass"):
-        regressor(name).fit(X, Y)
-
-
-@pytest.mark.parametrize(
     ("estimator", "name", "match"),
     [
+        (BoostingRegressor, "mae", r"not known. Did you mean 'absolute_error'\? Valid"),
+        (BoostingRegressor, "RMSE", r"Did you mean 'squared_error'\?"),
+        (BoostingRegressor, "reg:absoluteerror", r"Did you mean 'absolute_error'\?"),
+        (BoostingClassifier, "binary:logistic", r"Did you mean 'log_loss'\?"),
+        (BoostingClassifier, "Logloss", r"Did you mean 'log_loss'\?"),
+        (BoostingRegressor, "log_loss", "is a loss of classes; .* BoostingClass"),
+        (BoostingRegressor, "binary:logistic", "is a loss of classes; .* BoostingClass"),
         (BoostingRanker, "rank:ndcg", r"Did you mean 'lambdarank'\?"),
         (BoostingRanker, "survival:aft", "is a loss of BoostingSurvival; use it"),
         (BoostingSurvival, "survival:cox", r"Did you mean 'cox'\?"),
@@ -98,9 +85,8 @@ def test_losses_of_classes_name_the_classifier(name):
         (BoostingClassifier, "Cox", "is a loss of BoostingSurvival; use it"),
     ],
 )
-def test_losses_of_rankings_and_survival_times(estimator, name, match):
-    events = np.array(list(zip(LABELS > 0, np.abs(Y) + 1, strict=True)), dtype="?,f8")
-    y = {BoostingSurvival: events, BoostingRegressor: Y}.get(estimator, LABELS)
+def test_losses_of_other_libraries(estimator, name, match):
+    y = {BoostingSurvival: TIMES, BoostingRegressor: Y}.get(estimator, LABELS)
     given = {"groups": np.zeros(len(LABELS))} if estimator is BoostingRanker else {}
     with pytest.raises(InvalidParameter, match=f"^loss='{name}' .*{match}"):
         estimator(name).fit(X, y, **given)
@@ -118,11 +104,19 @@ def test_losses_of_other_libraries_exist_here_under_the_other_name():
     assert same_loss("deviance", regression_losses()) is None
 
 
+NO_L1 = r"; there is no L1 penalty, so set l2_regularization\.$"
+IN_THE_LOSS = (
+    r"; in Python, set it in the loss, such as loss=hilboost\.losses\.Tweedie\(power=1\.5\)"
+)
+OF_CLASSIFIERS = "; only classifiers have weights of classes; pass sample_"
+
+
 @pytest.mark.parametrize(
     ("estimator", "name", "match"),
     [
         (BoostingRegressor, "max_iter", "has no parameter 'max_iter'; set n_estimators in"),
         (BoostingRegressor, "reg_lambda", r"set l2_regularization in BoostingRegressor\(\.\.\.\)"),
+        (BoostingRegressor, "n_estimator", r"did you mean 'n_estimators'\?$"),
         (KernelBoostingRegressor, "reg_lambda", "set regularization in Kernel"),
         (KernelBoostingRegressor, "alpha", "set quantile or regularization in Kernel"),
         (BoostingClassifier, "eval_set", "pass X_val and y_val to fit"),
@@ -133,26 +127,25 @@ def test_losses_of_other_libraries_exist_here_under_the_other_name():
         (
             KernelBoostingRegressor,
             "monotonic_cst",
-            r"'monotonic_cst'; use BoostingRegressor\(monotonic_cst=\.\.\.\)\.$",
+            r"use BoostingRegressor\(monotonic_cst=\.\.\.\)",
         ),
-        (
-            SparseKernelClassifier,
-            "num_leaves",
-            r"'num_leaves'; use BoostingClassifier\(max_leaf_nodes=\.\.\.\)\.$",
-        ),
+        (SparseKernelClassifier, "num_leaves", r"BoostingClassifier\(max_leaf_nodes=\.\.\.\)\.$"),
         (BoostingRegressor, "stages", r"'stages'; use KernelBoostingRegressor\(stages=\.\.\.\)"),
         (BoostingRegressor, "k", r"help\(BoostingRegressor\) lists its parameters\.$"),
-        (BoostingClassifier, "reg_alpha", r"; there is no L1 penalty, so set l2_regularization\.$"),
-        (BoostingRegressor, "lambda_l1", r"; there is no L1 penalty, so set l2_regularization\.$"),
+        (BoostingClassifier, "reg_alpha", NO_L1),
+        (BoostingRegressor, "lambda_l1", NO_L1),
         (BoostingRanker, "importance_type", r"; feature_importances_ holds the gains; shap_values"),
-        (
-            BoostingRegressor,
-            "tweedie_variance_power",
-            r"; in Python, .* loss, such as loss=hilboost\.losses\.Tweedie\(power=1\.5\)\.$",
-        ),
-        (BoostingRegressor, "power", r"; in Python, set it in the loss, such as loss="),
+        (BoostingRegressor, "tweedie_variance_power", IN_THE_LOSS),
+        (BoostingRegressor, "power", IN_THE_LOSS),
         (BoostingRegressor, "exposure", r"; pass offset=np\.log\(exposure\) to fit and to predict"),
         (BoostingClassifier, "tweedie_variance_power", r"lists its parameters\.$"),
+        (BoostingRegressor, "class_weight", OF_CLASSIFIERS),
+        (SparseKernelRidge, "class_weight", OF_CLASSIFIERS),
+        (
+            SparseKernelClassifier,
+            "gamma",
+            "pass a kernel object as kernel, such as hilboost.kernels",
+        ),
     ],
 )
 def test_parameters_of_other_libraries(estimator, name, match):
@@ -160,11 +153,6 @@ def test_parameters_of_other_libraries(estimator, name, match):
         estimator(**{name: 1})
     with pytest.raises(InvalidParameter, match=match):
         estimator().set_params(**{name: 1})
-
-
-def test_a_question_ends_the_message():
-    with pytest.raises(InvalidType, match=r"did you mean 'n_estimators'\?$"):
-        BoostingRegressor(n_estimator=1)
 
 
 @pytest.mark.parametrize(
@@ -243,29 +231,20 @@ def test_no_message_names_an_internal_class():
 # Validation data
 
 
-def test_an_unknown_class_in_validation_data():
-    match = "^y_val: y contains the class 7, .* training rows: 0, 1"
-    with pytest.raises(InvalidData, match=match):
-        BoostingClassifier(**PLAIN).fit(X, LABELS, X_val=X, y_val=np.full(60, 7))
-
-
 @pytest.mark.parametrize(
     ("changed", "match"),
     [
-        ({"X_val": np.zeros((60, 2))}, "X_val: .*X has 2 features"),
         ({"y_val": [np.nan] * 60}, "y_val: Input y contains NaN"),
         ({"sample_weight_val": [-1.0] * 60}, "sample_weight_val: "),
         ({"sample_weight_val": ["a"] * 60}, "sample_weight_val: "),
+        ({"learner": "kernel", "X_val": csr_array(X)}, "X_val: Sparse data was passed"),
     ],
 )
 def test_invalid_validation_data(changed, match):
+    given = {"X_val": X, "y_val": Y} | changed
+    model = regressor(learner=given.pop("learner", "tree"))
     with pytest.raises((InvalidData, InvalidType), match=match):
-        regressor().fit(X, Y, **{"X_val": X, "y_val": Y} | changed)
-
-
-def test_a_type_in_validation_data():
-    with pytest.raises(InvalidType, match="X_val: Sparse data was passed"):
-        regressor(learner="kernel").fit(X, Y, X_val=csr_array(X), y_val=Y)
+        model.fit(X, Y, **given)
 
 
 # Long values
@@ -353,23 +332,13 @@ def test_several_quantiles_have_a_score():
         assert model.score(X, Y, w) == pytest.approx(expected)
 
 
-def test_one_quantile_has_the_score_of_scikit_learn():
+def test_scores_of_one_quantile_and_of_a_constant_target():
     model = regressor("quantile", quantile=0.9).fit(X, Y)
     score = d2_pinball_score(Y, model.predict(X), alpha=0.9)
     assert model.score(X, Y) == pytest.approx(score, rel=0.02)
-
-
-def test_score_of_a_constant_target():
     model = regressor("quantile", quantile=[0.1, 0.9]).fit(X, np.ones(60))
     assert model.score(X, np.ones(60)) == 1
     assert model.score(X, np.full(60, 2.0)) == 0
-
-
-def test_searches_over_models_of_several_quantiles():
-    model = regressor("quantile", quantile=[0.1, 0.9])
-    assert np.isfinite(cross_val_score(model, X, Y, cv=3)).all()
-    search = GridSearchCV(model, {"max_leaf_nodes": [2, 4]}, cv=2).fit(X, Y)
-    assert np.isfinite(search.best_score_)
 
 
 # Types
@@ -394,56 +363,46 @@ def test_logarithms_of_probabilities():
     assert not hasattr(BoostingClassifier("hinge", **PLAIN).fit(X, LABELS), "predict_log_proba")
 
 
+NO_FOLDS = r", after calibrate\(X_held_out, y_held_out\) if the fit had no folds"
+
+
 @pytest.mark.parametrize(
     ("argument", "instead"),
     [
-        (
-            "return_std",
-            r"call predict_interval\(X\), after calibrate\(X_held_out, y_held_out\) if the fit had "
-            r"no folds\.",
-        ),
-        ("num_iteration", r"call first_stages\(n\)\.predict\(X\)\."),
-        ("raw_score", r"call predict_raw\(X\)\."),
-        ("pred_contribs", r"call shap_values\(X\)\."),
-        ("base_margin", r"call predict\(X, offset\)\."),
-        ("baseline", r"call predict\(X, offset\)\."),
-        ("init_score", r"call predict\(X, offset\)\."),
-        ("exposure", r"call predict\(X, offset=np\.log\(exposure\)\)\."),
-        ("alpha", r"call predict_interval\(X, coverage=1 - alpha\)\."),
-        ("ntree_limit", r"call first_stages\(n\)\.predict\(X\)\."),
-        ("prediction_type", r"call predict_raw\(X\) or predict\(X\)\."),
-        ("offsets", r"its arguments are X, offset\."),
+        ("return_std", rf"call predict_interval\(X\){NO_FOLDS}"),
+        ("num_iteration", r"call first_stages\(n\)\.predict\(X\)"),
+        ("raw_score", r"call predict_raw\(X\)"),
+        ("pred_contribs", r"call shap_values\(X\)"),
+        ("base_margin", r"call predict\(X, offset\)"),
+        ("exposure", r"call predict\(X, offset=np\.log\(exposure\)\)"),
+        ("alpha", r"call predict_interval\(X, coverage=1 - alpha\)"),
+        ("prediction_type", r"call predict_raw\(X\) or predict\(X\)"),
+        ("offsets", r"its arguments are X, offset"),
     ],
 )
 def test_arguments_of_predict(argument, instead):
     model = BoostingRegressor(n_estimators=2, learner="tree").fit([[0.0], [1.0]], [0, 1])
-    message = rf"^BoostingRegressor\.predict has no argument '{argument}'; {instead}$"
+    message = rf"^BoostingRegressor\.predict has no argument '{argument}'; {instead}\.$"
     with pytest.raises(TypeError, match=message):
         model.predict([[0.0]], **{argument: True})
 
 
-def test_arguments_of_predict_proba():
+def test_arguments_of_other_predictions():
     model = BoostingClassifier(n_estimators=2, learner="tree").fit([[0.0], [1.0]], [0, 1])
-    with pytest.raises(TypeError, match=r"predict_proba has no argument 'return_std'; call"):
-        model.predict_proba([[0.0]], return_std=True)
-    with pytest.raises(TypeError, match=r"call predict_proba\(X\)\[:, 1\] > threshold\.$"):
-        model.predict([[0.0]], threshold=0.2)
-    with pytest.raises(TypeError, match=r"call predict_set\(X, coverage=1 - alpha\)\.$"):
-        model.predict_set([[0.0]], alpha=0.2)
-    for method in ("predict", "predict_raw", "predict_log_proba"):
-        instead = r"call predict_proba\(X\), predict_log_proba\(X\) or predict_raw\(X\)\.$"
-        with pytest.raises(
-            TypeError, match=rf"{method} has no argument 'prediction_type'; {instead}"
-        ):
-            getattr(model, method)([[0.0]], prediction_type="Probability")
-
-
-def test_models_without_offsets():
-    model = KernelBoostingRegressor(n_estimators=2).fit([[0.0], [1.0], [2.0]], [0, 1, 2])
-    with pytest.raises(
-        TypeError, match=r"predict_raw has no argument 'base_margin'; its arg.* X\."
+    any_kind = r"call predict_proba\(X\), predict_log_proba\(X\) or predict_raw\(X\)\.$"
+    machine = KernelBoostingRegressor(n_estimators=2).fit([[0.0], [1.0], [2.0]], [0, 1, 2])
+    for method, argument, instead in (
+        (model.predict_proba, "return_std", "call"),
+        (model.predict, "threshold", r"call predict_proba\(X\)\[:, 1\] > threshold\.$"),
+        (model.predict_set, "alpha", r"call predict_set\(X, coverage=1 - alpha\)\.$"),
+        (model.predict, "prediction_type", any_kind),
+        (model.predict_raw, "prediction_type", any_kind),
+        (model.predict_log_proba, "prediction_type", any_kind),
+        (machine.predict_raw, "base_margin", r"its arg.* X\."),  # it has no offsets
     ):
-        model.predict_raw([[0.0]], base_margin=[0.0])
+        message = rf"{method.__name__} has no argument '{argument}'; {instead}"
+        with pytest.raises(TypeError, match=message):
+            method([[0.0]], **{argument: 0.2})
 
 
 def test_resolved_parameters():
@@ -457,56 +416,38 @@ def test_resolved_parameters():
 
 # Mistakes of newcomers
 
-SURVIVAL = BoostingSurvival(n_estimators=2)
-TIMES = np.array(list(zip(LABELS > 0, np.abs(Y), strict=True)), dtype="?,f8")
-
 
 @pytest.mark.parametrize(
-    ("estimator", "advice"),
+    ("estimator", "advised"),
     [
-        (BoostingRegressor(), "use BoostingClassifier for classes"),
-        (KernelBoostingRegressor(), "use KernelBoostingClassifier for classes"),
-        (SparseKernelRidge(), "use SparseKernelClassifier for classes"),
-        (AveragedKernelRidge(), "use SparseKernelClassifier for classes"),
+        (BoostingRegressor(), "BoostingClassifier"),
+        (KernelBoostingRegressor(), "KernelBoostingClassifier"),
+        (SparseKernelRidge(), "SparseKernelClassifier"),
+        (AveragedKernelRidge(), "SparseKernelClassifier"),
     ],
 )
-def test_text_as_the_target_of_a_regressor(estimator, advice):
-    with pytest.raises(
-        InvalidData, match=rf"\('no' in row 0\), but must contain numbers; {advice}"
-    ):
+def test_text_as_the_target_of_a_regressor(estimator, advised):
+    message = rf"\('no' in row 0\), but must contain numbers; use {advised} for classes"
+    with pytest.raises(InvalidData, match=message):
         estimator.fit(X, np.where(np.arange(60) > 5, "yes", "no"))
+
+
+READ = "; pass the values of the rows"
 
 
 @pytest.mark.parametrize(
     ("estimator", "arguments", "message"),
     [
         (OutputKernelForestRegressor(), (X, np.array(["a"] * 60)), "; row 0 is 'a'"),
-        (BoostingRegressor(), (X, "price"), "^y is the text 'price'; pass the values of the rows"),
-        (BoostingClassifier(), (X, "price"), "^y is the text 'price'; pass the values of the rows"),
-        (BoostingRegressor(), (X, {"y": Y}), "^y is a dict; pass the values of the rows as a list"),
-        (
-            BoostingClassifier(),
-            (X, iter(Y)),
-            "^y is an? .*iterator; pass the values of the rows as",
-        ),
-        (BoostingSurvival(), (X, set(Y)), "^y is a set; pass the values of the rows as a list"),
+        (BoostingRegressor(), (X, "price"), f"^y is the text 'price'{READ}"),
+        (BoostingRegressor(), (X, {"y": Y}), f"^y is a dict{READ} as a list"),
+        (BoostingClassifier(), (X, iter(Y)), f"^y is an? .*iterator{READ} as"),
+        (SURVIVAL, (X, set(Y)), f"^y is a set{READ} as a list"),
         (BoostingRegressor(), (X, Y, "balanced"), "^sample_weight is the text 'balanced'; pass"),
         (BoostingRegressor(), (iter(X), Y), r"X is an? .*iterator; pass its rows, list\(X\)"),
-        (
-            SURVIVAL,
-            (X, TIMES.tolist()),
-            r"^y is a list of events and times; pass a str.* np.array\(",
-        ),
-        (
-            SURVIVAL,
-            (X, (LABELS > 0, Y)),
-            r"^y is a tuple of two arrays; pass a struct.* np.array\(",
-        ),
-        (
-            SparseKernelRidge(kernel="rbff"),
-            (X, Y),
-            r"is not known. Did you mean 'gaussian'\? Valid",
-        ),
+        (SURVIVAL, (X, TIMES.tolist()), r"^y is a list of events and times; .* np.array\("),
+        (SURVIVAL, (X, (LABELS > 0, Y)), r"^y is a tuple of two arrays; pass a str.* np.array\("),
+        (SparseKernelRidge(kernel="rbff"), (X, Y), r"Did you mean 'gaussian'\? Valid"),
         (OutputKernelForestRegressor("rbf"), (X, X), r"is not known. Did you mean 'gaussian'\? V"),
         (BoostingClassifier(class_weight="balancd"), (X, LABELS), "a dict .*; got 'balancd'"),
         (
@@ -522,34 +463,8 @@ def test_text_as_the_target_of_a_regressor(estimator, advice):
     ],
 )
 def test_arguments_that_are_mistaken(estimator, arguments, message):
-    groups = {"groups": np.arange(60) // 6} if isinstance(estimator, BoostingRanker) else {}
     with pytest.raises((InvalidData, InvalidType, InvalidParameter), match=message):
-        estimator.fit(*arguments, **groups)
-
-
-@pytest.mark.parametrize(
-    ("estimator", "name", "message"),
-    [
-        (
-            BoostingRegressor,
-            "class_weight",
-            "only classifiers have weights of classes; pass sample_",
-        ),
-        (
-            SparseKernelRidge,
-            "class_weight",
-            "only classifiers have weights of classes; pass sample_",
-        ),
-        (
-            SparseKernelClassifier,
-            "gamma",
-            "pass a kernel object as kernel, such as hilboost.kernels",
-        ),
-    ],
-)
-def test_parameters_of_other_estimators(estimator, name, message):
-    with pytest.raises(InvalidType, match=f"has no parameter '{name}'; {message}"):
-        estimator(**{name: 1})
+        estimator.fit(*arguments)
 
 
 def test_an_argument_like_no_other():
@@ -565,7 +480,7 @@ def test_causes_as_text():
         SURVIVAL.fit(X, y.to_records(index=False))
 
 
-@pytest.mark.parametrize("event", ["dead", "Died", "yes"])
+@pytest.mark.parametrize("event", ["dead", "yes"])
 def test_events_as_words(event):
     y = pd.DataFrame({"status": np.where(LABELS, event, "alive"), "time": np.abs(Y)})
     with pytest.raises(InvalidData, match=rf"\(bool, such as y\['status'\] == '{event}'\)"):
@@ -684,11 +599,7 @@ def test_what_to_use_instead_of_attributes_exists(attribute, own):
         (hilboost.OutputKernelBoostingRegressor(), "predict_proba", "predict_set(X)"),
         (BoostingSurvival(), "predict_proba", "predict_survival_function(X)"),
         (BoostingSurvival(), "predict_quantile", "predict_median(X), or predict_survival_func"),
-        (
-            BoostingRegressor(),
-            "predict_quantile",
-            "predict_interval(X), or predict(X) with loss=",
-        ),
+        (BoostingRegressor(), "predict_quantile", "predict_interval(X), or predict(X) with loss="),
     ],
 )
 def test_predictions_of_other_kinds_of_targets(estimator, method, own):
