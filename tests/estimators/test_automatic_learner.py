@@ -7,9 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.datasets import load_diabetes
 from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
@@ -37,24 +38,24 @@ FEW = {"n_estimators": 60, "random_state": 0}
 
 @pytest.fixture(scope="module")
 def smooth():
-    return BoostingRegressor(learner="auto", n_jobs=2, **FEW).fit(X, SMOOTH)
+    return BoostingRegressor(n_jobs=2, **FEW).fit(X, SMOOTH)
 
 
 @pytest.fixture(scope="module")
 def both():
     """Steps, for which trees are better, and a smooth function."""
-    return BoostingRegressor(learner="auto", **FEW).fit(X, BOTH)
+    return BoostingRegressor(**FEW).fit(X, BOTH)
 
 
 @pytest.fixture(scope="module")
 def classes():
-    return BoostingClassifier(learner="auto", **FEW).fit(X, CLASSES)
+    return BoostingClassifier(**FEW).fit(X, CLASSES)
 
 
 @pytest.fixture(scope="module")
 def sloping():
     """One direction matters, which is not that of a column."""
-    return BoostingRegressor(learner="auto", **FEW).fit(X, SLOPING)
+    return BoostingRegressor(**FEW).fit(X, SLOPING)
 
 
 def same_bits(model, table=X, target=NOISE, **parameters):
@@ -79,7 +80,7 @@ def test_a_smooth_target_gets_a_kernel_machine(smooth):
 
 
 def test_without_gain_there_are_trees_alone_with_the_same_bits():
-    model = BoostingRegressor(learner="auto", **FEW).fit(X, NOISE)
+    model = BoostingRegressor(**FEW).fit(X, NOISE)
     assert model.parts_["kernel"].weight == 0
     assert model.parts_["tree"].weight == 1
     assert same_bits(model, **FEW)
@@ -101,22 +102,24 @@ FORBIDDEN = [
 
 @pytest.mark.parametrize("parameters", FORBIDDEN, ids=lambda p: next(iter(p)))
 def test_other_settings_give_trees(parameters):
-    model = BoostingRegressor(learner="auto", **FEW, **parameters).fit(X, SMOOTH)
-    assert same_bits(model, target=SMOOTH, **FEW, **parameters)
+    parameters = {"n_estimators": 20, "random_state": 0} | parameters
+    model = BoostingRegressor(**parameters).fit(X, SMOOTH)  # learner="auto" is the default
+    assert model.learner == "auto"
+    assert same_bits(model, target=SMOOTH, **parameters)
     with pytest.raises(AttributeError, match="parts_ is defined only if learner='auto' compared"):
         model.parts_  # noqa: B018
 
 
-def test_it_is_the_default():
-    assert BoostingRegressor().learner == BoostingClassifier().learner == "auto"
-
-
-def test_fits_that_a_callback_ends_get_trees():
-    stop = [lambda event: event.stage == 9]
-    model = BoostingRegressor(**FEW).fit(X, SMOOTH, callbacks=stop)
-    trees = BoostingRegressor(learner="tree", **FEW).fit(X, SMOOTH, callbacks=stop)
+@pytest.mark.parametrize("last", [9, pytest.param(100, id="at a look", marks=pytest.mark.slow)])
+def test_fits_that_a_callback_ends_get_trees(last):
+    settings = {"n_estimators": 300, "random_state": 0}
+    stop = [lambda event: event.stage == last]
+    model, trees = (
+        BoostingRegressor(learner=learner, **settings).fit(X, SMOOTH, callbacks=stop)
+        for learner in ("auto", "tree")
+    )
     np.testing.assert_array_equal(model.predict(X), trees.predict(X))
-    assert model.n_estimators_ == 9
+    assert model.n_estimators_ <= last
 
 
 def test_an_interrupt_of_the_kernel_machine_leaves_the_trees(monkeypatch):
@@ -143,18 +146,11 @@ def test_a_gain_on_a_few_rows_of_noise_is_no_gain():
     assert np.mean(found) < 0.005
 
 
-@pytest.mark.slow
-def test_columns_without_any_level():
-    table = pd.DataFrame(X, columns=list("abcd")).assign(empty=pd.Series(dtype="category"))
-    model = BoostingRegressor(**FEW).fit(table, SMOOTH)
-    assert model.parts_["kernel"].weight > 0
-
-
 def test_small_and_sparse_tables_get_trees():
-    model = BoostingRegressor(learner="auto", **FEW).fit(X[:150], SMOOTH[:150])
+    model = BoostingRegressor(**FEW).fit(X[:150], SMOOTH[:150])
     assert same_bits(model, X[:150], SMOOTH[:150], **FEW)
     table = sparse.csr_array(X)
-    model = BoostingRegressor(learner="auto", **FEW).fit(table, SMOOTH)
+    model = BoostingRegressor(**FEW).fit(table, SMOOTH)
     assert same_bits(model, table, SMOOTH, **FEW)
 
 
@@ -176,11 +172,8 @@ def test_trees_stop_growing_beside_a_kernel_machine_that_is_far_better():
 
 @pytest.mark.slow
 def test_a_checkpoint_of_a_whole_fit_is_the_same_model(tmp_path):
-    settings = {"n_estimators": 150, "learning_rate": 0.2, "n_iter_no_change": 100}
     one, other = (
-        BoostingRegressor(random_state=0, **settings).fit(
-            X, SMOOTH, callbacks=[Checkpoint(tmp_path / "fit")]
-        )
+        BoostingRegressor(**FEW).fit(X, SMOOTH, callbacks=[Checkpoint(tmp_path / "fit")])
         for _ in range(2)
     )
     np.testing.assert_array_equal(one.predict(X), other.predict(X))
@@ -188,24 +181,15 @@ def test_a_checkpoint_of_a_whole_fit_is_the_same_model(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_callback_that_ends_the_fit_at_a_look_gets_trees():
-    settings = {"n_estimators": 300, "random_state": 0}
-    stop = [lambda event: event.stage == 100]
-    model = BoostingRegressor(**settings).fit(X, SMOOTH, callbacks=stop)
-    trees = BoostingRegressor(learner="tree", **settings).fit(X, SMOOTH, callbacks=stop)
-    np.testing.assert_array_equal(model.predict(X), trees.predict(X))
-
-
-@pytest.mark.slow
 def test_a_fit_that_is_resumed_after_a_look_is_the_same(tmp_path, monkeypatch):
     for module in (mixture, early_kernel_check):
         monkeypatch.setattr(module, "FIRST_LOOK", 8)
     y = BOTH + NOISE
-    settings = {"n_estimators": 60, "random_state": 0, "n_iter_no_change": 6, "learning_rate": 0.3}
-    whole = BoostingRegressor(**settings).fit(X, y)
+    model = BoostingRegressor(**FEW, n_iter_no_change=6, learning_rate=0.3)
+    whole, again = clone(model).fit(X, y), clone(model)
     stop = [Checkpoint(tmp_path / "fit"), lambda event: event.stage == 9]
-    BoostingRegressor(**settings).fit(X, y, callbacks=stop)
-    again = BoostingRegressor(**settings).fit(X, y, callbacks=[Checkpoint(tmp_path / "fit")])
+    model.fit(X, y, callbacks=stop)
+    again.fit(X, y, callbacks=[Checkpoint(tmp_path / "fit")])
     np.testing.assert_array_equal(again.predict(X), whole.predict(X))
 
 
@@ -336,7 +320,7 @@ def test_a_model_says_in_one_line_what_it_is(smooth, both):
     assert "\n" not in repr(alone)
 
 
-@pytest.mark.parametrize("seed", range(3, 8))
+@pytest.mark.parametrize("seed", [3, 7])
 def test_the_choice_on_few_rows_is_not_that_of_one_fold(seed):
     """A fold of 83 rows often shows no gain, although all rows together show one."""
     table, target = load_diabetes(return_X_y=True)
@@ -359,7 +343,7 @@ def test_trees_without_gain_are_left_out(smooth):
 @pytest.fixture
 def with_shared_centers(monkeypatch):
     monkeypatch.setattr(mixture, "MOST_ROWS_OF_OWN_METRICS", 100)
-    model = BoostingRegressor(learner="auto", **FEW).fit(X, SMOOTH)
+    model = BoostingRegressor(**FEW).fit(X, SMOOTH)
     assert model.parts_["kernel"].n_centers == N
     return model
 
@@ -382,6 +366,16 @@ def test_a_mixture_is_not_continued(smooth):
     model = copy(smooth).set_params(warm_start=True, n_estimators=80)
     with pytest.raises(InvalidData, match="warm_start: the model contains a kernel machine"):
         model.fit(X, SMOOTH)
+
+
+def test_classes_and_validation_rows_of_the_caller(classes):
+    assert classes.parts_["kernel"].gain > 0.1
+    assert classes.predict_proba(X).sum(axis=1) == pytest.approx(1)
+    assert classes.predict_set(X[:20], coverage=0.9).shape == (20, 3)
+    model = BoostingRegressor(**FEW)
+    model.fit(X[:300], SMOOTH[:300], X_val=X[300:], y_val=SMOOTH[300:])
+    assert model.parts_["kernel"].gain > 0.3
+    assert model.parts_["kernel"].n_centers == 300
 
 
 def test_importances_are_those_of_both_parts(smooth):
@@ -426,20 +420,6 @@ def test_files(name, request, tmp_path):
     )
 
 
-def test_classes_with_probabilities(classes):
-    assert classes.parts_["kernel"].gain > 0.1
-    assert classes.predict_proba(X).sum(axis=1) == pytest.approx(1)
-    sets = classes.predict_set(X[:20], coverage=0.9)
-    assert len(sets) == 20
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("n_jobs", [1, 3])
-def test_the_same_bits_on_any_number_of_threads(smooth, n_jobs):
-    other = BoostingRegressor(learner="auto", n_jobs=n_jobs, **FEW).fit(X, SMOOTH)
-    np.testing.assert_array_equal(other.predict(X), smooth.predict(X))
-
-
 @pytest.fixture(scope="module")
 def sixteen_cores():
     with pytest.MonkeyPatch.context() as patch:
@@ -464,6 +444,7 @@ def drawn_tables(draw):
 
 
 @pytest.mark.slow
+@settings(max_examples=3)
 @given(drawn_tables(), st.sampled_from([None, 0.2]), st.integers(0, 9))
 def test_drawn_tables_get_the_same_bits_on_any_number_of_threads(
     sixteen_cores, drawn, held_out, seed
@@ -481,24 +462,6 @@ def test_drawn_tables_get_the_same_bits_on_any_number_of_threads(
     assert len({model.parts_["kernel"].weight for model in models}) == 1
 
 
-@pytest.mark.slow
-def test_a_common_factor_of_the_weights_changes_nothing():
-    weight = RNG.integers(1, 4, size=N).astype(float)
-    one, other = (
-        BoostingRegressor(learner="auto", **FEW).fit(X, SMOOTH, w)
-        for w in (weight / 7, weight * 8 / 7)
-    )
-    np.testing.assert_allclose(one.predict(X), other.predict(X), rtol=1e-9, atol=1e-9)
-    assert one.parts_["kernel"].weight > 0
-
-
-def test_validation_rows_of_the_caller():
-    model = BoostingRegressor(learner="auto", **FEW)
-    model.fit(X[:300], SMOOTH[:300], X_val=X[300:], y_val=SMOOTH[300:])
-    assert model.parts_["kernel"].gain > 0.3
-    assert model.parts_["kernel"].n_centers == 300
-
-
 @pytest.fixture(params=[1.5, 0])
 def rows_per_center(request, monkeypatch):
     monkeypatch.setattr(kernel_candidates, "ROWS_PER_CENTER", request.param)
@@ -514,7 +477,7 @@ def test_a_single_kernel_machine_learns_from_the_rows_that_judged_it(rows_per_ce
 
     monkeypatch.setattr(kernel_candidates.SharedCenters, "final", spied)
     weight = 1.0 + np.arange(N) % 2
-    model = BoostingRegressor(learner="auto", cv_folds=1, **FEW).fit(X, SMOOTH, weight)
+    model = BoostingRegressor(cv_folds=1, **FEW).fit(X, SMOOTH, weight)
     one, table, split_off = found[0]
     assert (len(table), len(split_off)) == (360, 40)
     every = table.joined(split_off)
@@ -529,11 +492,10 @@ def test_a_single_kernel_machine_learns_from_the_rows_that_judged_it(rows_per_ce
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("rows_per_center")
 def test_larger_tables_share_their_centers():
     table = np.random.default_rng(1).uniform(-2, 2, size=(2100, 3))
     target = np.sin(2 * table[:, 0]) + table[:, 1] * table[:, 2]
-    model = BoostingRegressor(learner="auto", **FEW).fit(table, target)
+    model = BoostingRegressor(**FEW).fit(table, target)
     assert model.parts_["kernel"].n_centers == 2100
     assert model.model_.n_basis == 2100
     assert model.score(table, target) > 0.99
@@ -555,9 +517,10 @@ def test_data_frames_with_missing_values_and_categories():
     table = pd.DataFrame(X.copy(), columns=list("abcd"))
     table["town"] = np.array(["Ghent", "Namur", "Liège"])[RNG.integers(3, size=N)]
     table["street"] = [f"s{k}" for k in RNG.integers(50, size=N)]
+    table["without any level"] = pd.Series(dtype="category")
     table.loc[::7, "d"] = np.nan
     target = SMOOTH + (table["town"] == "Ghent")
-    model = BoostingRegressor(learner="auto", **FEW).fit(table, target)
+    model = BoostingRegressor(**FEW).fit(table, target)
     assert model.parts_["kernel"].weight > 0
     assert model.score(table, target) > 0.9
     single = [model.predict(table.iloc[[k]])[0] for k in range(5)]
@@ -565,14 +528,14 @@ def test_data_frames_with_missing_values_and_categories():
 
 
 @pytest.mark.slow
-def test_several_targets(tmp_path):
+def test_several_targets():
     target = np.column_stack([SMOOTH, X[:, 3] ** 2])
-    model = BoostingRegressor(learner="auto", **FEW).fit(X, target)
+    model = BoostingRegressor(**FEW).fit(X, target)
     assert model.parts_["kernel"].weight > 0
     assert model.score(X, target) > 0.9
     gaps = target.copy()
     gaps[::9, 1] = np.nan
-    trees = BoostingRegressor(learner="auto", **FEW).fit(X, gaps)
+    trees = BoostingRegressor(**FEW).fit(X, gaps)
     assert trees.fitted_.parts is None
 
 
@@ -590,7 +553,7 @@ def test_onnx_gives_the_same_predictions(sloping):
     codes = RNG.integers(3, size=N).astype(float)
     table = np.column_stack([X, codes])
     table[::7, 3] = np.nan
-    model = BoostingRegressor(learner="auto", categorical_features=[4], **FEW)
+    model = BoostingRegressor(categorical_features=[4], **FEW)
     model.fit(table, SMOOTH + (codes == 1))
     assert model.parts_["kernel"].weight > 0
     np.testing.assert_allclose(onnx_outputs(model, table), model.predict(table), atol=2e-4)
@@ -600,16 +563,8 @@ def _table(n, d, seed=0):
     return np.random.default_rng(seed).uniform(-2, 2, size=(n, d))
 
 
-def _outlying_cells():
-    table = _table(800, 6)
-    target = np.sin(2 * table[:, 0]) + table[:, 1]
-    rng = np.random.default_rng(1)
-    table[rng.integers(800, size=14), rng.integers(6, size=14)] = 1e6
-    return table, target
-
-
 def _many_columns():
-    table = _table(700, 200)
+    table = _table(700, 100)
     return table, np.sin(2 * table[:, 0]) + table[:, 1] * table[:, 2]
 
 
@@ -637,7 +592,7 @@ def _separable():
     return table, np.digitize(table[:, 0] + 0.3 * (table[:, 1] > 0), [-1.2, -0.4, 0.5, 1.3])
 
 
-HARD = [_outlying_cells, _many_columns, _heavy_tails, _steps, _codes, _separable]
+HARD = [_many_columns, _heavy_tails, _steps, _codes, _separable]
 
 
 @pytest.mark.slow

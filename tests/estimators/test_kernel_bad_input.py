@@ -21,6 +21,7 @@ PLAIN = {
     "n_basis": 15,
     "random_state": 0,
 }
+AUTO = {"kernel": "auto", "regularization": "auto"}
 
 
 def build(**parameters):
@@ -37,7 +38,7 @@ def outcome(model, X, y):
 
 
 @all_stages
-@pytest.mark.parametrize("regularization", [0.0, 1e-10, 0.1])
+@pytest.mark.parametrize("regularization", [0.0, 0.1])
 def test_repeated_rows(stages, regularization):
     twice = np.repeat(X[:20], 3, axis=0)
     y = np.random.default_rng(1).normal(size=60)
@@ -49,14 +50,10 @@ def test_repeated_rows(stages, regularization):
 
 
 @all_stages
-@pytest.mark.parametrize("value", [0.0, 3.5, 1e12])
-@pytest.mark.parametrize("kernel", [Gaussian(1.0), "auto"], ids=["given", "auto"])
-def test_constant_targets(stages, value, kernel):
-    if kernel == "auto":
-        model = build(stages=stages, kernel="auto", regularization="auto")
-    else:
-        model = build(stages=stages)
-    model.fit(X, np.full(60, value))
+@pytest.mark.parametrize("value", [0.0, 1e12])
+@pytest.mark.parametrize("given", [{}, AUTO], ids=["given", "auto"])
+def test_constant_targets(stages, value, given):
+    model = build(stages=stages, **given).fit(X, np.full(60, value))
     np.testing.assert_allclose(model.predict(X), value, rtol=1e-9)
 
 
@@ -68,11 +65,11 @@ def test_no_regularization_interpolates(stages):
 
 
 @all_stages
-@pytest.mark.parametrize("regularization", [0.0, 1e-6, 0.1])
+@pytest.mark.parametrize("regularization", [0.0, 0.1])
 def test_kernels_of_low_rank(stages, regularization):
     model = build(stages=stages, kernel=Linear(), regularization=regularization, n_basis=60)
     assert outcome(model, X, X @ [1.0, -2.0, 0.5]) == "finite"
-    if regularization <= 1e-6:
+    if not regularization:
         np.testing.assert_allclose(model.predict(X), X @ [1.0, -2.0, 0.5], atol=1e-3)
 
 
@@ -99,43 +96,25 @@ def test_length_scales_that_collapse(stages, scale, regularization):
 @pytest.mark.parametrize("solver", ["closed_form", "conjugate_gradient"])
 @pytest.mark.parametrize(
     "kernel",
-    [
-        lambda A, B: -((A[:, None] - B[None]) ** 2).sum(axis=2),
-        lambda A, B: np.tanh(A @ B.T - 1),
-        lambda A, B: A @ B.T - 5.0,
-    ],
-    ids=["negative-distance", "sigmoid", "minus-constant"],
+    [lambda A, B: np.tanh(A @ B.T - 1), lambda A, B: A @ B.T - 5.0],
+    ids=["sigmoid", "minus-constant"],
 )
 def test_kernels_that_are_not_positive(stages, kernel, solver):
-    for loss in ("squared_error", "absolute_error"):
-        model = build(loss=loss, stages=stages, kernel=CallableKernel(kernel), solver=solver)
-        assert outcome(model, X, Y) in ("finite", "refused")
-    labels = (Y > 0).astype(int)
-    for loss in ("squared_error", "log_loss"):
-        classifier = KernelBoostingClassifier(
-            loss, **PLAIN | {"kernel": kernel, "stages": stages, "solver": solver}
-        )
-        assert outcome(classifier, X, labels) in ("finite", "refused")
+    given = PLAIN | {"kernel": CallableKernel(kernel), "stages": stages, "solver": solver}
+    for make, loss, y in (
+        (KernelBoostingRegressor, "squared_error", Y),
+        (KernelBoostingRegressor, "absolute_error", Y),
+        (KernelBoostingClassifier, "log_loss", (Y > 0).astype(int)),
+    ):
+        assert outcome(make(loss, **given), X, y) in ("finite", "refused")
 
 
-@all_stages
 @pytest.mark.parametrize("selection", ["residual", "forward", "information_gain", "rp_cholesky"])
-def test_a_random_symmetric_table_is_no_kernel(stages, selection):
+def test_a_random_symmetric_table_is_no_kernel(selection):
     table = np.random.default_rng(0).normal(size=(60, 60))
-    numbers = np.arange(60.0)[:, None]
-    model = build(
-        stages=stages,
-        selection=selection,
-        kernel=Precomputed((table + table.T) / 2),
-        standardize=False,
-    )
-    assert outcome(model, numbers, Y) in ("finite", "refused")
-
-
-def test_not_positive_is_said():
-    model = build(stages="full", kernel=lambda A, B: -A @ B.T * 100)
-    with pytest.raises(HilboostError, match="positive semidefinite"):
-        model.fit(X, Y)
+    kernel = Precomputed((table + table.T) / 2)
+    model = build(stages="sparse", selection=selection, kernel=kernel, standardize=False)
+    assert outcome(model, np.arange(60.0)[:, None], Y) in ("finite", "refused")
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
@@ -166,24 +145,22 @@ def test_held_out_targets_are_checked():
     assert np.isfinite(model.history_.validation).all()
 
 
+TUNINGS = {
+    "given": {},
+    "auto": AUTO,
+    "marginal likelihood": AUTO | {"tuning": "marginal_likelihood"},
+    "mean distance": AUTO | {"tuning": "mean_distance"},
+}
+
+
 @all_stages
-@pytest.mark.parametrize("kernel", [Gaussian(1.0), "auto"], ids=["given", "auto"])
-@pytest.mark.parametrize("n", [1, 2, 3, 5])
-def test_few_rows(stages, kernel, n):
-    parameters = {} if kernel != "auto" else {"kernel": "auto", "regularization": "auto"}
-    model = build(stages=stages, **parameters).fit(X[:n], Y[:n])
+@pytest.mark.parametrize("tuning", TUNINGS)
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_few_rows(stages, tuning, n):
+    model = build(stages=stages, **TUNINGS[tuning]).fit(X[:n], Y[:n])
     assert np.isfinite(model.predict(X)).all()
     if n == 1:
         np.testing.assert_allclose(model.predict(X), Y[0], rtol=1e-9)
-
-
-@all_stages
-@pytest.mark.parametrize("tuning", ["marginal_likelihood", "mean_distance"])
-@pytest.mark.parametrize("n", [1, 2, 4])
-def test_few_rows_in_every_tuning(stages, tuning, n):
-    model = build(stages=stages, kernel="auto", regularization="auto", tuning=tuning)
-    model.fit(X[:n], Y[:n])
-    assert np.isfinite(model.predict(X)).all()
 
 
 def test_early_stopping_of_one_row():
@@ -213,11 +190,11 @@ def test_constant_columns(stages):
 def test_only_constant_columns(stages):
     model = build(stages=stages, n_basis=60).fit(np.ones((60, 2)), Y)
     np.testing.assert_allclose(model.predict(np.ones((5, 2))), Y.mean(), atol=1e-6)
-    model = build(stages=stages, kernel="auto", regularization="auto").fit(np.ones((60, 2)), Y)
+    model = build(stages=stages, **AUTO).fit(np.ones((60, 2)), Y)
     assert np.isfinite(model.predict(np.ones((5, 2)))).all()
 
 
-@pytest.mark.parametrize("scale", [1e-150, 1e-12, 1e12, 1e150])
+@pytest.mark.parametrize("scale", [1e-150, 1e150])
 @all_stages
 def test_units_do_not_matter(stages, scale):
     model = build(stages=stages).fit(X * scale, Y)
@@ -234,92 +211,68 @@ def test_too_small_a_budget_names_what_is_needed(stages, budget):
 
 @pytest.mark.parametrize("kernel", ["gausian", "", 3, None, Gaussian, [], [["gaussian"]]])
 def test_wrong_kernels(kernel):
-    with pytest.raises(HilboostError, match="kernel"):
+    hint = "Did you mean 'gaussian'" if kernel == "gausian" else "kernel"
+    with pytest.raises(HilboostError, match=hint):
         build(kernel=kernel).fit(X, Y)
-    with pytest.raises(InvalidParameter, match="Did you mean 'gaussian'"):
-        build(kernel="gausian").fit(X, Y)
 
 
-def test_length_scales_for_other_columns():
-    with pytest.raises(InvalidParameter, match="2 length scales, but X has 3 columns"):
-        build(kernel=Gaussian([1.0, 2.0])).fit(X, Y)
+TABLE_OF_TEXT = np.column_stack([X[:, 0].astype(object), np.repeat(["a", "b"], 30)])
+REWEIGHTED = {"stages": "sparse", "reweight": True}
 
 
 @pytest.mark.parametrize(
-    "parameters",
+    ("parameters", "table", "message"),
     [
-        {"learning_rate": 0.5},
-        {"loss": "absolute_error"},
-        {"subsample": 0.5},
+        ({"kernel": Gaussian([1.0, 2.0])}, X, "2 length scales, but X has 3 columns"),
+        ({"kernel": lambda A, B: -A @ B.T * 100, "stages": "full"}, X, "positive semidefinite"),
+        ({"stages": "full", "subsample": 0.5}, X, "subsample=1"),
+        (REWEIGHTED | {"learning_rate": 0.5}, X, "reweight"),
+        (REWEIGHTED | {"loss": "absolute_error"}, X, "reweight"),
+        (REWEIGHTED | {"subsample": 0.5}, X, "reweight"),
+        ({}, TABLE_OF_TEXT, "column 1 contains categories, but kernel"),
+        ({"device": "nowhere"}, X, "device="),
+        ({"device": "cuda:99"}, X, "device="),
+        *(
+            ({"categorical_features": columns}, X, "categorical_features")
+            for columns in ([3], [-1], [0.5], ["a"], [[0, 1]], [True, False])
+        ),
     ],
 )
-def test_new_weights_need_whole_stages(parameters):
-    model = build(stages="sparse", reweight=True, **parameters)
-    with pytest.raises(HilboostError, match="reweight"):
-        model.fit(X, Y)
+def test_parameters_that_do_not_fit_together(parameters, table, message):
+    with pytest.raises(HilboostError, match=message):
+        build(**parameters).fit(table, Y)
 
 
 def test_new_weights_are_not_for_classes():
-    model = KernelBoostingClassifier("log_loss", **PLAIN, stages="sparse", reweight=True)
+    model = KernelBoostingClassifier("log_loss", **PLAIN | REWEIGHTED)
     with pytest.raises(HilboostError, match="squared"):
         model.fit(X, Y > 0)
 
 
-@pytest.mark.parametrize("columns", [[3], [-1], [0.5], ["a"], [[0, 1]], [True, False]])
-def test_wrong_categorical_features(columns):
-    with pytest.raises(InvalidParameter, match="categorical_features"):
-        build(categorical_features=columns).fit(X, Y)
-
-
-def test_full_stages_use_all_rows():
-    with pytest.raises(HilboostError, match="subsample=1"):
-        build(stages="full", subsample=0.5).fit(X, Y)
-
-
-def test_text():
-    table = np.column_stack([X[:, 0].astype(object), np.repeat(["a", "b"], 30)])
-    with pytest.raises(ValueError, match=r"column 1 contains categories, but kernel"):
-        build().fit(table, Y)
-
-
 @pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("stages", "some"),
-        ("n_estimators", 0),
-        ("n_estimators", "many"),
-        ("regularization", -1.0),
-        ("regularization", "some"),
-        ("n_basis", 0),
-        ("subset_size", 0),
-        ("selection", "best"),
-        ("solver", "exact"),
-        ("penalty", "none"),
-        ("learning_rate", 0.0),
-        ("subsample", 0.0),
-        ("subsample", 1.5),
-        ("tuning", "guess"),
-        ("precision", "float16"),
-        ("memory_budget", 0),
-        ("time_budget", 0),
-        ("validation_fraction", 1.0),
-        ("tol", -1.0),
-        ("device", 3),
-        ("n_candidates", 0),
-    ],
+    ("name", "values"),
+    {
+        "stages": ["some"],
+        "n_estimators": [0, "many"],
+        "regularization": [-1.0, "some"],
+        "n_basis": [0],
+        "subset_size": [0],
+        "selection": ["best"],
+        "solver": ["exact"],
+        "penalty": ["none"],
+        "learning_rate": [0.0],
+        "subsample": [0.0, 1.5],
+        "tuning": ["guess"],
+        "precision": ["float16"],
+        "memory_budget": [0],
+        "time_budget": [0],
+        "validation_fraction": [1.0],
+        "tol": [-1.0],
+        "device": [3],
+        "n_candidates": [0],
+    }.items(),
 )
-def test_wrong_parameters_are_named(name, value):
-    with pytest.raises((ValueError, TypeError), match=name):
-        build(**{name: value}).fit(X, Y)
-
-
-@pytest.mark.parametrize("factors", [[0.0], [-1.0, 1.0], [np.nan], ["a"]])
-def test_wrong_length_scale_factors(factors):
-    with pytest.raises((ValueError, TypeError)):
-        build(stages="sparse", length_scale_factors=factors).fit(X, Y)
-
-
-@pytest.mark.parametrize("device", ["nowhere", "cuda:99"])
-def test_wrong_devices(device):
-    with pytest.raises(InvalidParameter, match="device="):
-        build(device=device).fit(X, Y)
+def test_wrong_parameters_are_named(name, values):
+    for value in values:
+        with pytest.raises((ValueError, TypeError), match=name):
+            build(**{name: value}).fit(X, Y)

@@ -1,7 +1,6 @@
 """Boosted kernel machines from the outside."""
 
 import pickle
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -31,6 +30,7 @@ X = RNG.normal(size=(120, 3))
 Y = np.sin(2 * X[:, 0]) + X[:, 1] + RNG.normal(0, 0.1, 120)
 NEW = RNG.normal(size=(30, 3))
 LABELS = np.digitize(Y, [-0.6, 0.6])
+BINARY = np.array(["no", "yes"])[(Y > 0).astype(int)]
 PLAIN = {
     "kernel": Matern(1.5, 2.5),
     "regularization": 0.1,
@@ -38,6 +38,7 @@ PLAIN = {
     "random_state": 0,
     "n_estimators": 3,
 }
+AUTOMATIC = {"kernel": "auto", "regularization": "auto"}
 
 
 def build(**parameters):
@@ -63,37 +64,17 @@ def test_machines_of_full_rank_are_gaussian_processes(stages):
     np.testing.assert_allclose(model.predict(NEW), Y.mean() + theirs.predict(NEW), atol=1e-6)
 
 
-@pytest.mark.usefixtures("iterative")
-def test_iterated_machines_too():
-    theirs = GaussianProcessRegressor(RBF([1.0, 2.0, 3.0], "fixed"), alpha=0.1, optimizer=None)
-    theirs.fit(X, Y - Y.mean())
-    model = build(kernel=Gaussian([1.0, 2.0, 3.0]), standardize=False, tol=1e-10, n_estimators=50)
-    model.fit(X, Y)
-    np.testing.assert_allclose(model.predict(NEW), Y.mean() + theirs.predict(NEW), atol=1e-6)
-
-
 @all_stages
-@pytest.mark.parametrize("loss", ["squared_error", "absolute_error", "huber", "poisson"])
+@pytest.mark.parametrize("loss", ["absolute_error", "poisson", "log_loss"])
 def test_weights_are_repetitions(stages, loss):
     weight = np.random.default_rng(1).integers(0, 4, size=120)
     repeated = np.repeat(np.arange(120), weight)
-    y = np.round(np.exp(Y)) if loss == "poisson" else Y
-    settings = {"stages": stages, "loss": loss, "n_basis": 500}
-    weighted = build(**settings).fit(X, y, weight)
-    other = build(**settings).fit(X[repeated], y[repeated])
-    np.testing.assert_allclose(weighted.predict(NEW), other.predict(NEW), rtol=1e-6, atol=1e-6)
-
-
-@all_stages
-@pytest.mark.parametrize("loss", ["squared_error", "log_loss"])
-def test_weights_are_repetitions_for_classes(stages, loss):
-    weight = np.random.default_rng(1).integers(0, 4, size=120)
-    repeated = np.repeat(np.arange(120), weight)
-    weighted = classifier(loss, stages=stages, n_basis=500).fit(X, LABELS, weight)
-    other = classifier(loss, stages=stages, n_basis=500).fit(X[repeated], LABELS[repeated])
-    np.testing.assert_allclose(
-        weighted.predict_proba(NEW), other.predict_proba(NEW), rtol=1e-6, atol=1e-6
-    )
+    y = {"poisson": np.round(np.exp(Y)), "log_loss": LABELS}.get(loss, Y)
+    make = classifier if loss == "log_loss" else build
+    model = make(loss=loss, stages=stages, n_basis=500)
+    weighted = model.fit(X, y, weight).predict_raw(NEW)
+    other = model.fit(X[repeated], y[repeated]).predict_raw(NEW)
+    np.testing.assert_allclose(weighted, other, rtol=1e-6, atol=1e-6)
 
 
 @all_stages
@@ -131,22 +112,15 @@ def test_every_loss_with_every_stage(case, stages):
 
 @all_stages
 def test_classes(stages):
-    for loss in ("squared_error", "log_loss"):
-        model = classifier(loss, stages=stages).fit(X, LABELS)
-        assert model.score(X, LABELS) > 0.8
+    for loss, labels in (("squared_error", LABELS), ("log_loss", LABELS), ("exponential", BINARY)):
+        model = classifier(loss, stages=stages).fit(X, labels)
+        assert model.score(X, labels) > 0.8
         p = model.predict_proba(NEW)
-        assert p.shape == (30, 3)
+        assert p.shape == (30, len(np.unique(labels)))
         np.testing.assert_allclose(p.sum(axis=1), 1)
         np.testing.assert_array_equal(model.classes_[p.argmax(axis=1)], model.predict(NEW))
         *_, last = model.staged_predict_proba(NEW)
         np.testing.assert_allclose(last, p, atol=1e-9)
-
-
-def test_labels_of_two_classes():
-    names = np.array(["no", "yes"])[(Y > 0).astype(int)]
-    model = classifier("exponential").fit(X, names)
-    assert model.score(X, names) > 0.85
-    assert model.decision_function(NEW).shape == (30,)
 
 
 @all_stages
@@ -167,18 +141,6 @@ def test_the_last_staged_prediction_is_the_prediction(stages):
     np.testing.assert_allclose(staged[-1], model.predict(NEW), atol=1e-9)
     losses = [0.5 * np.mean((Y - p) ** 2) for p in model.staged_predict(X)]
     np.testing.assert_allclose(losses, model.history_.train[1:], rtol=1e-6)
-
-
-def test_a_direct_fit_is_one_stage():
-    assert build(stages="full", n_estimators="auto").fit(X, Y).n_estimators_ == 1
-
-
-@pytest.mark.parametrize("rate", [0.3, 0.9])
-def test_shrunken_full_stages_go_on(rate):
-    whole = build().fit(X, Y)
-    model = build(learning_rate=rate, n_estimators=60, tol=1e-6).fit(X, Y)
-    assert model.n_estimators_ > 3
-    np.testing.assert_allclose(model.predict(NEW), whole.predict(NEW), atol=1e-4)
 
 
 def test_losses_without_hessian_take_all_stages_or_reach_the_optimum():
@@ -247,14 +209,11 @@ def test_the_preset_improves_stage_by_stage():
     assert errors[-1] < 0.25 * y.var()
 
 
-@all_stages
-def test_pickles_and_clones(stages):
-    model = build(stages=stages).fit(X, Y)
+def test_pickles_and_clones():
+    model = build(stages="sparse").fit(X, Y)
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(again.predict(NEW), model.predict(NEW))
     copied = clone(model)
-    ours, theirs = model.get_params(), copied.get_params()
-    assert ours.keys() == theirs.keys()
     assert not hasattr(copied, "model_")
     np.testing.assert_array_equal(copied.fit(X, Y).predict(NEW), model.predict(NEW))
 
@@ -306,59 +265,47 @@ def test_kernels_in_every_form(stages):
 
 
 @pytest.mark.parametrize(
-    "name", ["gaussian", "matern32", "laplace", "linear", "rational_quadratic"]
+    "settings",
+    [
+        {"stages": "full"},
+        {"stages": "sparse", "subset_size": 60},
+        {"stages": "sparse", "subset_size": 60, "subsample": 0.6},
+        {"stages": "block", "subsample": 0.6},
+    ],
+    ids=str,
 )
-def test_kernels_by_name(name):
-    assert build(kernel=name).fit(X, Y).score(X, Y) > 0.5
-
-
-@all_stages
-@pytest.mark.parametrize("parameters", [{}, {"subsample": 0.6}], ids=["all", "subsample"])
-def test_the_same_seed_gives_the_same_bits(stages, parameters):
-    if stages == "full" and parameters:
-        return
-    settings = {"stages": stages, "n_basis": 25, "n_jobs": 1, **parameters}
-    if stages == "sparse":
-        settings["subset_size"] = 60
+def test_the_same_seed_gives_the_same_bits(settings):
+    settings = {"n_basis": 25, "n_jobs": 1} | settings
     one, other = (build(**settings).fit(X, Y).predict(NEW) for _ in range(2))
     np.testing.assert_array_equal(one, other)
     two = build(**settings | {"n_jobs": 2}).fit(X, Y).predict(NEW)
     np.testing.assert_allclose(two, one, atol=1e-6)
-    if stages != "full":
-        another = build(**settings | {"random_state": 1}).fit(X, Y).predict(NEW)
-        assert (another != one).any()
+    another = build(**settings | {"random_state": 1}).fit(X, Y).predict(NEW)
+    assert (another != one).any() == (settings["stages"] != "full")
 
 
-@pytest.mark.parametrize("staged", [False, True])
 @pytest.mark.parametrize(
     ("model", "n_entries"),
     [
-        (KernelBoostingRegressor(stages="full", n_estimators=2), len(X)),
-        (KernelBoostingRegressor(stages="sparse", n_estimators=1, n_basis=7), 7),
+        (build(stages="full"), len(X)),
+        (build(stages="sparse", n_estimators=1, n_basis=7), 7),
         (BoostingRegressor(learner="kernel", n_estimators=1), len(X)),
     ],
     ids=["full", "sparse", "learner"],
 )
-def test_threads_are_chosen_by_the_number_of_basis_vectors(model, n_entries, staged, monkeypatch):
-    model = clone(model).fit(X, Y)
-    asked = []
+def test_threads_are_chosen_by_the_number_of_basis_vectors(model, n_entries, monkeypatch):
+    model, asked = clone(model).fit(X, Y), []
     name = "hilboost.estimators.base.threads_for"
     monkeypatch.setattr(name, lambda _, n: asked.append(n) or 1)
-    _ = list(model.staged_predict(NEW)) if staged else model.predict(NEW)
-    assert asked == [len(NEW) * n_entries]
-
-
-def test_the_automatic_choice_is_the_same_on_any_number_of_threads():
-    settings = {"kernel": "auto", "regularization": "auto"}
-    one, two = (build(**settings, n_jobs=k).fit(X, Y) for k in (1, 2))
-    assert one.regularization_ == two.regularization_
-    assert repr(one.kernel_) == repr(two.kernel_)
-    assert one.score(X, Y) > 0.95
+    for predicted in (model.predict, lambda rows: list(model.staged_predict(rows))):
+        predicted(NEW)
+        assert asked.pop() == len(NEW) * n_entries
+        assert not asked
 
 
 @pytest.mark.parametrize("tuning", ["marginal_likelihood", "mean_distance"])
 def test_other_tunings(tuning):
-    model = build(kernel="auto", regularization="auto", tuning=tuning).fit(X, Y)
+    model = build(**AUTOMATIC, tuning=tuning).fit(X, Y)
     truth = np.sin(2 * NEW[:, 0]) + NEW[:, 1]
     assert np.mean((model.predict(NEW) - truth) ** 2) < 0.2 * truth.var()
 
@@ -373,19 +320,29 @@ def test_the_stages_of_the_automatic_choice_depend_on_size():
     assert [kernel_learner(small, n, ()).name for n in (100, 15_000)] == ["full", "sparse"]
 
 
-def test_longer_fits_begin_like_shorter_ones():
-    short, long = (build(stages="sparse", n_basis=10, n_estimators=k).fit(X, Y) for k in (2, 4))
-    for one, other in pairwise([list(short.staged_predict(NEW)), list(long.staged_predict(NEW))]):
-        np.testing.assert_array_equal(one, other[:2])
-
-
 @devices
 @pytest.mark.parametrize("stages", STAGES)
 def test_torch_gives_the_same_numbers(stages, device):
     require(device)
-    ours = build(stages=stages, n_basis=30).fit(X, Y)
-    theirs = build(stages=stages, n_basis=30, device=device).fit(X, Y)
-    np.testing.assert_allclose(theirs.predict(NEW), ours.predict(NEW), atol=1e-7)
+    models = [build(stages=stages, n_basis=30, device=where).fit(X, Y) for where in (None, device)]
+    np.testing.assert_allclose(*(model.predict(NEW) for model in models), atol=1e-7)
+    if stages == "full":
+        std = (model.predict(NEW, return_std=True)[1] for model in models)
+        np.testing.assert_allclose(*std, rtol=1e-6)
+
+
+@devices
+@pytest.mark.parametrize(
+    ("parameters", "atol"), [({"loss": "poisson"}, 0), (AUTOMATIC, 1e-5)], ids=["newton", "auto"]
+)
+def test_torch_takes_the_same_steps_and_makes_the_same_choice(parameters, atol, device):
+    require(device)
+    y = np.round(np.exp(Y)) if "loss" in parameters else Y
+    ours, theirs = (
+        build(stages="full", device=where, **parameters).fit(X, y) for where in (None, device)
+    )
+    assert theirs.regularization_ == pytest.approx(ours.regularization_)
+    np.testing.assert_allclose(theirs.predict(NEW), ours.predict(NEW), rtol=1e-7, atol=atol)
 
 
 @devices
@@ -410,33 +367,3 @@ def test_torch_gives_the_same_classes_and_files(stages, device, tmp_path):
     np.testing.assert_allclose(theirs.predict_proba(NEW), expected, atol=1e-6)
     theirs.save(tmp_path / "model", training_data=True)
     np.testing.assert_allclose(load(tmp_path / "model").predict_proba(NEW), expected, atol=1e-6)
-
-
-@devices
-def test_torch_takes_the_same_newton_steps(device):
-    require(device)
-    counts = np.round(np.exp(Y))
-    ours, theirs = (
-        build(loss="poisson", stages="full", device=where).fit(X, counts)
-        for where in (None, device)
-    )
-    np.testing.assert_allclose(theirs.predict(NEW), ours.predict(NEW), rtol=1e-7)
-
-
-@devices
-def test_torch_gives_the_same_standard_deviations(device):
-    require(device)
-    ours, theirs = (
-        build(stages="full", device=where).fit(X, Y).predict(NEW, return_std=True)[1]
-        for where in (None, device)
-    )
-    np.testing.assert_allclose(theirs, ours, rtol=1e-6)
-
-
-@devices
-def test_torch_makes_the_same_automatic_choice(device):
-    require(device)
-    settings = {"kernel": "auto", "regularization": "auto"}
-    ours, theirs = (build(**settings, device=where).fit(X, Y) for where in (None, device))
-    assert theirs.regularization_ == pytest.approx(ours.regularization_)
-    np.testing.assert_allclose(theirs.predict(NEW), ours.predict(NEW), atol=1e-5)
