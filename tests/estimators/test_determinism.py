@@ -61,16 +61,16 @@ LARGE = [
 @pytest.mark.parametrize("loss", LARGE, ids=ids(LARGE))
 @pytest.mark.parametrize("multi_output", ["separate", "shared"])
 def test_number_of_threads_on_many_rows(loss, multi_output):
-    X, y = draw(loss, n=20_000, d=40)
-    parameters = PLAIN | {"n_estimators": 4, "max_leaf_nodes": 31, "multi_output": multi_output}
-    model = loss.build(**parameters)
-    one, two, four = (fit_on(n_threads, clone(model), X, y) for n_threads in (1, 2, 4))
-    for other in (two, four):
+    X, y = draw(loss, n=9_000, d=20)
+    parameters = {"n_estimators": 3, "max_leaf_nodes": 31, "multi_output": multi_output}
+    model = loss.build(**PLAIN | parameters)
+    one, *others = (fit_on(n_threads, clone(model), X, y) for n_threads in (1, 2, 4))
+    for other in others:
         assert_same_model(one, other)
         np.testing.assert_array_equal(one.predict(X), other.predict(X))
 
 
-@pytest.mark.parametrize("loss", LARGE, ids=ids(LARGE))
+@pytest.mark.parametrize("loss", LARGE[1::2], ids=ids(LARGE[1::2]))
 @pytest.mark.parametrize("cv_folds", [1, 3])
 @pytest.mark.usefixtures("threads_at_once")
 def test_number_of_threads_with_early_stopping(loss, cv_folds):
@@ -82,27 +82,22 @@ def test_number_of_threads_with_early_stopping(loss, cv_folds):
     np.testing.assert_array_equal(one.history_.validation, two.history_.validation)
 
 
-@pytest.mark.parametrize("estimator", [BoostingRegressor, BoostingClassifier])
-def test_defaults_repeat(estimator):
+def test_defaults_repeat():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(250, 6))
     y = (X[:, 0] + rng.normal(size=250) > 0).astype(int)
-    model = estimator(random_state=3, n_estimators=20).fit(X, y)
+    model = BoostingClassifier(random_state=3, n_estimators=20).fit(X, y)
     assert_same_model(model, clone(model).fit(X, y))
     other = clone(model).set_params(random_state=4).fit(X, y)
     assert not np.array_equal(other.model_.predict_raw(X), model.model_.predict_raw(X))
 
 
-@pytest.mark.parametrize("loss", LOSSES, ids=ids(LOSSES))
 @pytest.mark.parametrize("trees", TREES, ids=ids(TREES))
-@pytest.mark.parametrize(
-    "draws", [{}, {"subsample": 0.6, "max_features": 0.5}], ids=["all", "parts"]
-)
-def test_two_halves_are_one_go(loss, trees, draws):
-    X, y = draw(loss, n=100)
-    parameters = PLAIN | trees.parameters | draws
-    whole = loss.build(**parameters | {"n_estimators": 6}).fit(X, y)
-    halves = loss.build(**parameters | {"n_estimators": 3, "warm_start": True}).fit(X, y)
+def test_two_halves_are_one_go_with_draws(trees):
+    X, y = draw(LARGE[-1], n=100)
+    parameters = PLAIN | trees.parameters | {"subsample": 0.6, "max_features": 0.5}
+    whole = LARGE[-1].build(**parameters | {"n_estimators": 6}).fit(X, y)
+    halves = LARGE[-1].build(**parameters | {"n_estimators": 3, "warm_start": True}).fit(X, y)
     halves.set_params(n_estimators=6).fit(X, y)
     assert_same_model(whole, halves)
 
@@ -115,18 +110,11 @@ def test_two_halves_are_one_go_under_early_stopping(cv_folds):
     whole = BoostingRegressor(**parameters | {"n_estimators": 12}).fit(X, y)
     halves = BoostingRegressor(**parameters | {"n_estimators": 5, "warm_start": True}).fit(X, y)
     assert halves.n_estimators_ == 5
-    halves.set_params(n_estimators=12).fit(X, y)
+    for _ in range(2):  # the second fit has nothing to do
+        halves.set_params(n_estimators=12).fit(X, y)
     assert whole.n_estimators_ == 12
     assert_same_model(whole, halves)
     np.testing.assert_array_equal(whole.history_.validation, halves.history_.validation)
-
-
-def test_a_warm_start_with_nothing_to_do_changes_nothing():
-    X, y = draw(LOSSES[0])
-    model = BoostingRegressor(**PLAIN, warm_start=True).fit(X, y)
-    before = model.predict(X)
-    assert model.fit(X, y).n_estimators_ == 10
-    np.testing.assert_array_equal(model.predict(X), before)
 
 
 def as_of_an_earlier_build(model):
@@ -155,7 +143,7 @@ def test_fits_of_an_earlier_build_without_held_out_rows_are_continued():
 
 
 def test_two_threads_may_fit_at_once():
-    X, y = draw(LOSSES[0], n=3000, d=90)
+    X, y = draw(LOSSES[0], n=3000, d=30)
     model = BoostingRegressor(**PLAIN | {"n_estimators": 20, "n_jobs": 2})
     results = [clone(model) for _ in range(3)]
     workers = [threading.Thread(target=result.fit, args=(X, y)) for result in results]
@@ -253,11 +241,3 @@ def test_no_thread_outlives_a_fit():
     for thread in set(threading.enumerate()) - before:
         thread.join(60)
         assert not thread.is_alive()
-
-
-def test_a_pickled_model_predicts_the_same():
-    X, y = draw(LOSSES[0])
-    model = BoostingRegressor(**PLAIN).fit(X, y)
-    copied = pickle.loads(pickle.dumps(model))
-    assert_same_model(model, copied)
-    np.testing.assert_array_equal(copied.predict(X), model.predict(X))

@@ -14,7 +14,7 @@ from hilboost.core.errors import DataWarning, InvalidData
 from hilboost.core.target import Target
 from hilboost.losses import Huber, Poisson
 
-FEW = settings(max_examples=4)
+FEW = settings(max_examples=3)
 seeds = st.integers(0, 10**6)
 LEARNERS = {
     "trees": {},
@@ -42,7 +42,7 @@ LOGARITHMIC += [
 ]
 
 learners = pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)
-both_settings = pytest.mark.parametrize("parameters", SETTINGS.values(), ids=SETTINGS)
+either_setting = st.sampled_from([*SETTINGS.values()])
 
 
 def draw(case, seed, learner, n=None):
@@ -66,9 +66,8 @@ def raw_of(model, X):
 
 @pytest.mark.parametrize("case", LOCATION, ids=ids(LOCATION))
 @learners
-@both_settings
 @FEW
-@given(seed=seeds, power=st.integers(-490, 490))
+@given(seed=seeds, power=st.integers(-490, 490), parameters=either_setting)
 def test_a_target_times_a_power_of_two(case, learner, parameters, seed, power):
     _, X, y = draw(case, seed, learner)
     model = case.build(**parameters | learner)
@@ -85,24 +84,11 @@ def test_held_out_rows_of_extreme_targets(case):
     expected, losses = model.fit(X, y).predict(X), model.history_.validation
     degree = 1 if "quantile" in case.id or "absolute" in case.id else 2
     degree = 0 if case.id.endswith("-2") else degree
-    for power in (-490, -257, -40, 40, 257, 490):
+    for power in (-490, 257):
         scaled = model.fit(X, np.ldexp(y, power)).predict(X)
         np.testing.assert_array_equal(scaled, np.ldexp(expected, power))
         found = model.history_.validation
         np.testing.assert_allclose(found, np.ldexp(losses, degree * power), rtol=1e-9)
-
-
-@pytest.mark.parametrize("case", SMOOTH, ids=ids(SMOOTH))
-@learners
-@FEW
-@given(seed=seeds, exponent=st.floats(-150, 150))
-def test_a_target_times_any_factor(case, learner, seed, exponent):
-    _, X, y = draw(case, seed, learner)
-    factor = 10.0**exponent
-    model = case.build(**SETTINGS["automatic"] | learner)
-    expected = model.fit(X, y).predict(X)
-    scaled = model.fit(X, y * factor).predict(X)
-    np.testing.assert_allclose(scaled / factor, expected, rtol=1e-9, atol=1e-9)
 
 
 @learners
@@ -120,9 +106,8 @@ def test_a_fixed_delta_is_in_units_of_the_target(learner, seed, power):
 
 @pytest.mark.parametrize("case", LOGARITHMIC, ids=ids(LOGARITHMIC))
 @learners
-@both_settings
 @FEW
-@given(seed=seeds, power=st.integers(-490, 490))
+@given(seed=seeds, power=st.integers(-490, 490), parameters=either_setting)
 def test_a_positive_target_times_a_power_of_two(case, learner, parameters, seed, power):
     """The same base models to the bit, and a start value that is larger by the logarithm."""
     _, X, y = draw(case, seed, learner)
@@ -142,32 +127,20 @@ def _changes(model, X):
 
 
 @pytest.mark.parametrize("case", LOGARITHMIC, ids=ids(LOGARITHMIC))
-@learners
 @FEW
 @given(seed=seeds, exponents=st.tuples(st.floats(-150, 150), st.floats(-150, 150)))
-def test_positive_targets_times_any_factors(case, learner, seed, exponents):
+def test_positive_targets_times_any_factors(case, seed, exponents):
     """Of several targets, each has a unit of its own."""
-    _, X, y = draw(case, seed, learner)
+    _, X, y = draw(case, seed, {})
     factors = 10.0 ** np.array(exponents[: case.n_outputs])
     factors = factors if case.n_outputs > 1 else factors[0]
-    model = case.build(**PLAIN | learner)
+    model = case.build(**PLAIN)
     expected = model.fit(X, y).predict(X)
     scaled = model.fit(X, y * factors).predict(X)
     np.testing.assert_allclose(scaled / factors, expected, rtol=1e-8)
-
-
-@pytest.mark.parametrize("factor", [1e-12, 1e-5, 1e-3, 1e9])
-@pytest.mark.parametrize("case", LOGARITHMIC[:3], ids=ids(LOGARITHMIC[:3]))
-def test_positive_targets_in_small_units_are_learned_from(case, factor):
-    rng = np.random.default_rng(0)
-    X = rng.uniform(-1, 1, size=(600, 2))
-    truth = np.sin(2 * X[:, 0]) + X[:, 1]
-    y = np.exp(truth) * rng.gamma(4.0, 0.25, size=600)
-    model = case.build(n_estimators=30, early_stopping=False).fit(X, y * factor)
-    assert np.corrcoef(np.log(model.predict(X)), truth)[0, 1] > 0.95
-    # Mean losses keep the units of the target.
-    value = model.loss_.value(Target(y[:, None] * factor), raw_of(model, X)).mean()
-    assert model.history_.train[-1] == pytest.approx(value, rel=1e-9)
+    if case.n_outputs == 1:  # mean losses keep the units of the target
+        value = model.loss_.value(Target(y[:, None] * factors), raw_of(model, X)).mean()
+        assert model.history_.train[-1] == pytest.approx(value, rel=1e-9)
 
 
 @pytest.mark.parametrize("case", LOGARITHMIC[3:], ids=ids(LOGARITHMIC[3:]))
@@ -183,7 +156,7 @@ def test_missing_targets_in_small_units(case):
 
 
 @pytest.mark.parametrize("case", SMOOTH + LOGARITHMIC, ids=ids(SMOOTH + LOGARITHMIC))
-@pytest.mark.parametrize("power", [-300, 3, 300])
+@pytest.mark.parametrize("power", [-300, 300])
 def test_two_halves_are_one_go_in_any_units(case, power):
     _, X, y = draw(case, 1, {}, n=90)
     y = np.ldexp(y, power) * 0.37
@@ -238,11 +211,7 @@ def test_a_target_shifted(case, learner, seed, shift):
 # Units of the weights
 
 
-WEIGHT_LEARNERS = {
-    "trees": {},
-    "shared-trees": {"multi_output": "shared"},
-    "least-squares": {"learner": LinearRegression()},
-}
+WEIGHT_LEARNERS = [{}, {"multi_output": "shared"}, {"learner": LinearRegression()}]
 factors = st.one_of(
     st.integers(-200, 200).map(lambda power: 2.0**power),
     st.floats(-60, 60).map(lambda exponent: 10.0**exponent),
@@ -258,9 +227,13 @@ def _weights(rng, n, kind):
 
 @pytest.mark.filterwarnings("ignore:sample_weight is so uneven")
 @pytest.mark.parametrize("case", LOSSES, ids=ids(LOSSES))
-@pytest.mark.parametrize("learner", WEIGHT_LEARNERS.values(), ids=WEIGHT_LEARNERS)
-@FEW
-@given(seed=seeds, factor=factors, kind=st.sampled_from(["multiples", "real", "equal"]))
+@settings(max_examples=4)
+@given(
+    learner=st.sampled_from(WEIGHT_LEARNERS),
+    seed=seeds,
+    factor=factors,
+    kind=st.sampled_from(["multiples", "real", "equal"]),
+)
 def test_weights_times_a_factor(case, learner, seed, factor, kind):
     rng, X, y = draw(case, seed, learner)
     weight = _weights(rng, len(X), kind)
@@ -272,12 +245,16 @@ def test_weights_times_a_factor(case, learner, seed, factor, kind):
         np.testing.assert_array_equal(scaled, expected)
 
 
-@pytest.mark.parametrize("factor", [1e-12, 0.37, 2.0, 1e6])
-@pytest.mark.parametrize("estimator", [BoostingRegressor, BoostingClassifier])
-@pytest.mark.parametrize("extra", [{}, {"class_weight": "balanced"}], ids=["", "balanced"])
+@pytest.mark.parametrize("factor", [1e-12, 1e6])
+@pytest.mark.parametrize(
+    ("estimator", "extra"),
+    [
+        (BoostingRegressor, {}),
+        (BoostingRegressor, {"loss": "poisson"}),
+        (BoostingClassifier, {"class_weight": "balanced"}),
+    ],
+)
 def test_weights_times_a_factor_with_all_defaults(factor, estimator, extra):
-    if extra and estimator is BoostingRegressor:
-        extra = {"loss": "poisson"}
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 4))
     y = (X[:, 0] + rng.normal(size=300) > 0.7).astype(int)
@@ -296,9 +273,8 @@ def test_weights_of_a_table_of_categories_times_a_factor():
     model = BoostingRegressor(n_estimators=10, random_state=0, categorical_features=[0])
     weight = rng.integers(1, 4, size=400) / 7
     expected = model.fit(X, y, sample_weight=weight).predict(X)
-    for factor in (1e-6, 3.0):
-        scaled = model.fit(X, y, sample_weight=weight * factor).predict(X)
-        np.testing.assert_allclose(scaled, expected, rtol=1e-8)
+    scaled = model.fit(X, y, sample_weight=weight * 3e-6).predict(X)
+    np.testing.assert_allclose(scaled, expected, rtol=1e-8)
 
 
 AUTOMATIC = {"early_stopping": False, "subsample": 1.0, "n_estimators": 8, "random_state": 0}
@@ -335,9 +311,7 @@ def test_weights_of_which_one_row_has_nearly_all():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(100, 2)), rng.normal(size=100)
     weight = np.where(np.arange(100) == 7, 1e9, rng.uniform(1, 2, size=100))
-    with pytest.warns(
-        DataWarning, match="effective number of rows is 1, not 100, and the model is"
-    ):
+    with pytest.warns(DataWarning, match="effective number of rows is 1, not 100, and the model"):
         BoostingRegressor(early_stopping=False).fit(X, y, sample_weight=weight)
 
 
@@ -369,7 +343,7 @@ INCREASING = {
 }
 
 
-BINNED = [case for case in LOSSES if case.id in ("squared_error", "huber", "gamma", "log_loss-3")]
+BINNED = [case for case in LOSSES if case.id in ("huber", "log_loss-3")]
 
 
 @pytest.mark.parametrize("case", BINNED, ids=ids(BINNED))
