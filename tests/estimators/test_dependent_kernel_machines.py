@@ -4,11 +4,9 @@ import numpy as np
 import pytest
 import sklearn
 from sklearn.model_selection import (
-    GroupKFold,
     GroupShuffleSplit,
     KFold,
     PredefinedSplit,
-    cross_val_score,
 )
 
 import hilboost
@@ -26,10 +24,8 @@ from hilboost import (
     SparseKernelRidge,
     StackedKernelRidge,
 )
-from hilboost.callbacks import Checkpoint
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.kernels import Gaussian
-from hilboost.workers.fit import check_supported
 
 RNG = np.random.default_rng(0)
 GROUPS = np.repeat(np.arange(40), 6)
@@ -38,64 +34,57 @@ TRAITS = RNG.normal(size=(40, 3))[GROUPS]  # tell the group of a row
 X = np.column_stack([TRAITS, RNG.normal(size=(N, 2))])
 Y = TRAITS[:, 0] + X[:, 4] + RNG.normal(size=40)[GROUPS] + 0.3 * RNG.normal(size=N)
 KNOWN, NEW = GROUPS < 28, GROUPS >= 28
-SUBSETS = {"n_estimators": 3, "subset_size": 100}
 KERNEL = Gaussian(2.0)
+SUBSETS = {"n_estimators": 3, "subset_size": 100, "kernel": KERNEL}
+ONE_STAGE = KernelBoostingRegressor(stages="full")
 
 
-def groups_of(known=KNOWN):
-    return {"groups": GROUPS[known]}
-
-
-def times_of(known=KNOWN):
-    return {"time": GROUPS[known]}
-
-
-@pytest.mark.parametrize("arguments", [groups_of(), times_of()], ids=["groups", "time"])
 @pytest.mark.parametrize(
-    "model",
+    ("model", "by"),
     [
-        KernelBoostingRegressor(),
-        SparseKernelRidge(n_basis=150),
-        AveragedKernelRidge(**SUBSETS),
-        BayesianCommitteeMachine(**SUBSETS),
-        StackedKernelRidge(**SUBSETS),
-        ConvexKernelRidge(**SUBSETS),
-        OutputKernelBoostingRegressor(learner="kernel"),
+        (KernelBoostingRegressor(), "groups"),
+        (KernelBoostingRegressor(), "time"),
+        (SparseKernelRidge(n_basis=150), "groups"),
+        (AveragedKernelRidge(**SUBSETS), "groups"),
+        (BayesianCommitteeMachine(**SUBSETS), "time"),
+        (StackedKernelRidge(**SUBSETS), "groups"),
+        (ConvexKernelRidge(**SUBSETS), "time"),
+        (OutputKernelBoostingRegressor(learner="kernel"), "groups"),
+        (OutputKernelBoostingRegressor(learner="kernel"), "time"),
+        (BoostingRegressor(learner=ONE_STAGE, n_estimators=1, learning_rate=1.0), "groups"),
     ],
-    ids=lambda model: type(model).__name__,
 )
-def test_new_groups_are_predicted_better(model, arguments):
+def test_new_groups_are_predicted_better(model, by):
     model.set_params(random_state=0)
     by_rows = model.fit(X[KNOWN], Y[KNOWN]).score(X[NEW], Y[NEW])
-    assert model.fit(X[KNOWN], Y[KNOWN], **arguments).score(X[NEW], Y[NEW]) > by_rows
+    assert model.fit(X[KNOWN], Y[KNOWN], **{by: GROUPS[KNOWN]}).score(X[NEW], Y[NEW]) > by_rows
 
 
-@pytest.mark.parametrize("arguments", [groups_of(), times_of()], ids=["groups", "time"])
 @pytest.mark.parametrize(
-    "model",
+    ("model", "by"),
     [
-        KernelBoostingRegressor(loss="absolute_error"),
-        KernelBoostingRegressor(kernel=[Gaussian(1.0), Gaussian(4.0)]),
-        KernelBoostingRegressor(tuning="marginal_likelihood"),
-        KernelBoostingClassifier(),
-        SparseKernelClassifier(n_basis=60),
-        AdaBoostKernelClassifier(n_estimators=2),
-        MixtureOfKernelExperts(**SUBSETS),
-        OutputKernelBoostingRegressor(n_estimators=20),
-        OutputKernelBoostingRegressor(learner="kernel", loss="absolute_error"),
+        (KernelBoostingRegressor(loss="absolute_error"), "groups"),
+        (KernelBoostingRegressor(kernel=[Gaussian(1.0), Gaussian(4.0)]), "time"),
+        (KernelBoostingRegressor(tuning="marginal_likelihood"), "groups"),
+        (KernelBoostingClassifier(), "time"),
+        (SparseKernelClassifier(n_basis=60), "groups"),
+        (AdaBoostKernelClassifier(n_estimators=2), "groups"),
+        (MixtureOfKernelExperts(**SUBSETS), "time"),
+        (OutputKernelBoostingRegressor(n_estimators=20), "groups"),
+        (OutputKernelBoostingRegressor(n_estimators=20), "time"),
+        (OutputKernelBoostingRegressor(learner="kernel", loss="absolute_error"), "time"),
     ],
-    ids=lambda model: type(model).__name__,
 )
-def test_other_estimators_and_losses(model, arguments):
+def test_other_estimators_and_losses(model, by):
     y = Y > 0 if sklearn.base.is_classifier(model) else Y
-    model.set_params(random_state=0).fit(X[KNOWN], y[KNOWN], **arguments)
+    model.set_params(random_state=0).fit(X[KNOWN], y[KNOWN], **{by: GROUPS[KNOWN]})
     assert np.isfinite(model.predict_raw(X)).all()
 
 
 def test_standard_deviations_are_those_of_new_groups():
     model = KernelBoostingRegressor(kernel=KERNEL, random_state=0)
     z = {}
-    for name, given in {"rows": {}, "groups": groups_of()}.items():
+    for name, given in {"rows": {}, "groups": {"groups": GROUPS[KNOWN]}}.items():
         model.set_params(regularization="auto").fit(X[KNOWN], Y[KNOWN], **given)
         mean, std = model.predict(X[NEW], return_std=True)
         z[name] = float(np.mean(((Y[NEW] - mean) / std) ** 2))
@@ -103,37 +92,29 @@ def test_standard_deviations_are_those_of_new_groups():
 
 
 def test_files_keep_the_scale_of_standard_deviations(tmp_path):
-    model = KernelBoostingRegressor(random_state=0).fit(X, Y, groups=GROUPS)
+    model = KernelBoostingRegressor(kernel=KERNEL, random_state=0).fit(X, Y, groups=GROUPS)
     model.save(tmp_path / "model.hilboost", training_data=True)
     loaded = hilboost.load(tmp_path / "model.hilboost")
     expected = model.predict(X[:9], return_std=True)[1]
     assert np.allclose(loaded.predict(X[:9], return_std=True)[1], expected)
 
 
-def test_early_stopping_holds_out_the_latest_rows():
+def test_early_stopping_holds_out_the_latest_rows_or_those_of_a_splitter():
     time = np.random.default_rng(1).permutation(N)
-    model = KernelBoostingRegressor(early_stopping=True, validation_fraction=0.25, random_state=0)
-    found = model.fit(X, Y, time=time)
-    held = time >= 0.75 * N
-    start = Y.mean()
-    assert np.isclose(found.history_.validation[0], np.mean((Y[held] - start) ** 2) / 2)
-
-
-@pytest.mark.slow
-def test_a_splitter_with_one_split():
-    fold = np.where(GROUPS < 8, 0, -1)
-    model = KernelBoostingRegressor(early_stopping=True, random_state=0)
-    model.set_params(validation=PredefinedSplit(fold)).fit(X, Y, groups=GROUPS)
-    start = Y.mean()
-    assert np.isclose(model.history_.validation[0], np.mean((Y[fold == 0] - start) ** 2) / 2)
+    model = KernelBoostingRegressor(kernel=KERNEL, early_stopping=True, random_state=0)
+    model.set_params(validation_fraction=0.25)
+    residual, held, splitter = Y - Y.mean(), GROUPS < 8, PredefinedSplit(-1 * (GROUPS >= 8))
+    model.fit(X, Y, time=time)
+    assert np.isclose(model.history_.validation[0], np.mean(residual[time >= 180] ** 2) / 2)
+    model.set_params(validation=splitter).fit(X, Y, groups=GROUPS)
+    assert np.isclose(model.history_.validation[0], np.mean(residual[held] ** 2) / 2)
     model.set_params(validation=GroupShuffleSplit(1, random_state=0)).fit(X, Y, groups=GROUPS)
 
 
-@pytest.mark.slow
 def test_weights_are_repetitions_within_groups():
     weight = np.random.default_rng(2).integers(1, 4, N).astype(float)
     rows = np.repeat(np.arange(N), weight.astype(int))
-    model = KernelBoostingRegressor(random_state=0)
+    model = KernelBoostingRegressor(kernel=KERNEL, random_state=0)
     weighted = model.fit(X, Y, weight, groups=GROUPS).predict(X)
     repeated = model.fit(X[rows], Y[rows], groups=GROUPS[rows]).predict(X)
     assert np.array_equal(weighted, repeated)
@@ -165,13 +146,6 @@ def test_one_group_of_rows_is_known_only():
     assert np.isfinite(model.predict(X)).all()
 
 
-def test_random_validation_ignores_groups():
-    model = KernelBoostingRegressor(kernel=KERNEL, random_state=0, validation="random")
-    found = model.fit(X, Y, groups=GROUPS).predict(X)
-    assert np.array_equal(found, model.fit(X, Y).predict(X))
-
-
-@pytest.mark.slow
 def test_structured_outputs_leave_out_rows_without_weight():
     labels = np.argsort(np.column_stack([Y, -Y, X[:, 3]]), axis=1) + 1
     weight = (np.arange(N) % 5 > 0).astype(float)
@@ -183,38 +157,11 @@ def test_structured_outputs_leave_out_rows_without_weight():
         model.fit(X, labels, weight, groups=GROUPS[kept])
 
 
-def test_learners_of_other_estimators_respect_groups():
-    machine = KernelBoostingRegressor(stages="full")
-    model = BoostingRegressor(learner=machine, n_estimators=1, early_stopping=False)
-    model.set_params(random_state=0, learning_rate=1.0)
-    by_rows = model.fit(X[KNOWN], Y[KNOWN]).score(X[NEW], Y[NEW])
-    assert model.fit(X[KNOWN], Y[KNOWN], **groups_of()).score(X[NEW], Y[NEW]) > by_rows
-
-
-def test_scikit_learn_routes_groups():
-    with sklearn.config_context(enable_metadata_routing=True):
-        model = KernelBoostingRegressor(kernel=KERNEL).set_fit_request(groups=True)
-        found = cross_val_score(model, X, Y, params={"groups": GROUPS}, cv=GroupKFold(3))
-    assert len(found) == 3
-
-
-def test_a_checkpoint_belongs_to_its_groups(tmp_path):
-    checkpoint = Checkpoint(tmp_path / "fit", every_stages=1)
-    model = KernelBoostingRegressor(stages="sparse", n_basis=20, kernel=KERNEL, random_state=0)
-    model.fit(X, Y, groups=GROUPS, callbacks=[checkpoint, lambda event: event.stage == 2])
-    with pytest.raises(InvalidData, match="a fit to different data"):
-        model.fit(X, Y, groups=GROUPS[::-1], callbacks=[checkpoint])
-
-
 @pytest.mark.parametrize(
     ("parameters", "arguments", "message"),
     [
         ({}, {"groups": GROUPS, "time": GROUPS}, "groups and time were both passed; set valid"),
-        ({"validation": "time"}, {}, "requires the time of the rows; pass time=... to fit"),
         ({}, {"groups": GROUPS[1:]}, "groups must hold one label for each of the 240 rows"),
-        ({}, {"groups": np.zeros(N)}, "groups has a single label"),
-        ({}, {"time": np.zeros(N)}, "time is the same in all rows"),
-        ({"validation_gap": 2}, {}, "validation_gap is the time before .*; pass time=... to fit"),
         ({"validation_gap": 99}, {"time": GROUPS}, "validation_gap leaves out all rows before"),
         (
             {"validation": KFold(3), "early_stopping": True},
@@ -233,8 +180,3 @@ def test_machines_as_learners_have_the_validation_of_the_estimator():
     model = BoostingRegressor(learner=KernelBoostingRegressor(validation="groups"))
     with pytest.raises(InvalidParameter, match="validation of the KernelBoostingRegressor"):
         model.fit(X, Y)
-
-
-def test_workers_hold_out_rows_at_random():
-    with pytest.raises(InvalidParameter, match="validation='time' is not supported by several"):
-        check_supported(KernelBoostingRegressor(validation="time"))

@@ -52,8 +52,8 @@ def same(a, b):
 
 @pytest.mark.parametrize("cv_folds", [1, 4])
 def test_a_model_of_groups_stops_earlier(cv_folds):
-    at_random = regressor(cv_folds=cv_folds, n_estimators=400).fit(X, Y)
-    of_groups = regressor(cv_folds=cv_folds, n_estimators=400).fit(X, Y, groups=GROUPS)
+    at_random = regressor(cv_folds=cv_folds, n_estimators=200).fit(X, Y)
+    of_groups = regressor(cv_folds=cv_folds, n_estimators=200).fit(X, Y, groups=GROUPS)
     assert of_groups.n_estimators_ < at_random.n_estimators_
     assert min(of_groups.history_.validation) > min(at_random.history_.validation)
 
@@ -80,7 +80,7 @@ def test_intervals_are_calibrated_with_the_latest_rows():
     assert model.predict_interval(X).shape == (N, 2)
 
 
-@pytest.mark.parametrize("learner", ["tree", "auto", "linear", ["tree", "linear"]])
+@pytest.mark.parametrize("learner", ["auto", "linear", ["tree", "linear"]])
 @pytest.mark.parametrize("arguments", [{"groups": GROUPS}, {"time": TIME}])
 def test_all_learners(learner, arguments):
     model = regressor(learner=learner, early_stopping=True).fit(X, Y, **arguments)
@@ -99,12 +99,6 @@ def test_the_automatic_learner_weighs_losses_other_than_squares():
 def test_the_automatic_learner_with_few_groups_or_times(arguments):
     model = BoostingClassifier(n_estimators=10, random_state=0, early_stopping=True)
     assert np.isfinite(model.fit(X, Y > 0, **arguments).predict_proba(X)).all()
-
-
-def test_kernel_machines_select_the_penalty_by_groups():
-    y = (Y > 0).astype(int)
-    model = BoostingClassifier(learner="kernel", n_estimators=1, early_stopping=True, cv_folds=1)
-    assert model.fit(X[:90], y[:90], groups=GROUPS[:90]).predict(X).shape == (N,)
 
 
 def test_classes_and_survival_times():
@@ -132,15 +126,13 @@ def test_rankings_hold_out_the_latest_groups():
 @pytest.mark.parametrize(
     "time",
     [
-        *(DAYS, DAYS.tolist(), pd.Series(DAYS), 2.5 * TIME, np.array(TIME.tolist(), dtype=object)),
+        *(DAYS.tolist(), pd.Series(DAYS), 2.5 * TIME, np.array(TIME.tolist(), dtype=object)),
         pd.Series(DAYS).dt.tz_localize("UTC"),
-        pd.Series(DAYS).dt.tz_localize("UTC").tolist(),
         [datetime(2024, 1, 1, tzinfo=UTC) + timedelta(int(t)) for t in TIME],
     ],
 )
 def test_kinds_of_times(time):
-    assert np.array_equal(losses(time), losses(TIME))
-    assert not np.array_equal(losses(-TIME), losses(TIME))
+    assert np.array_equal(losses(time), losses(DAYS))
 
 
 def losses(time, **given):
@@ -151,13 +143,14 @@ def test_polars_and_arrow():
     frame = pl.DataFrame({"group": GROUPS.astype(str), "day": DAYS})
     of_arrays = regressor().fit(X, Y, groups=GROUPS.astype(str))
     assert same(regressor().fit(X, Y, groups=frame["group"]), of_arrays)
-    assert np.array_equal(losses(frame["day"]), losses(DAYS))
+    assert np.array_equal(losses(frame["day"]), losses(TIME))
+    assert not np.array_equal(losses(-TIME), losses(TIME))
 
 
 def test_a_gap_in_the_unit_of_time():
     found = losses(TIME, validation_gap=30)
     assert not np.array_equal(found, losses(TIME))
-    for gap in (30, timedelta(days=30), pd.Timedelta("30D"), np.timedelta64(30, "D")):
+    for gap in (30, timedelta(days=30), np.timedelta64(30, "D")):
         assert np.array_equal(found, losses(DAYS, validation_gap=gap))
     month = losses(DAYS, validation_gap=np.timedelta64(1, "M"))
     assert np.array_equal(month, losses(DAYS, validation_gap=365.2425 / 12))
@@ -227,7 +220,6 @@ def test_warm_start_continues_with_the_same_groups():
     assert np.allclose(model.predict(X), whole.predict(X))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("first", "then"),
     [
@@ -242,7 +234,8 @@ def test_warm_start_refuses_other_groups_and_times(first, then):
     model = regressor(n_estimators=4, warm_start=True).fit(X, Y, **first)
     with pytest.raises(InvalidData, match=f"the first fit were held out by {by}, so"):
         model.set_params(n_estimators=12).fit(X, Y, **then)
-    machine = regressor(learner="kernel", n_estimators=1, warm_start=True).fit(X, Y, **first)
+    learner = hilboost.KernelBoostingRegressor(kernel="gaussian", regularization=0.1)
+    machine = regressor(learner=learner, n_estimators=1, warm_start=True).fit(X, Y, **first)
     with pytest.raises(InvalidData, match="this fit has another (groups|time); pass the same"):
         machine.set_params(n_estimators=2).fit(X, Y, **then)
 
@@ -279,27 +272,6 @@ def test_scikit_learn_routes_groups_and_times():
         assert len(cross_val_score(model, X, Y, params=params, cv=GroupKFold(3))) == 3
 
 
-class Overlapping(KFold):
-    def split(self, X, y=None, groups=None):  # noqa: N803
-        for learned, held in super().split(X):
-            yield np.append(learned, held[0]), held
-
-
-class Empty(KFold):
-    def split(self, X, y=None, groups=None):  # noqa: N803
-        yield from ((held[:0], held) for _, held in super().split(X))
-
-
-class Nothing(KFold):
-    def split(self, X, y=None, groups=None):  # noqa: N803
-        return iter(())
-
-
-class Far(KFold):
-    def split(self, X, y=None, groups=None):  # noqa: N803
-        yield np.array([0, 1]), np.array([10**6])
-
-
 class Given(KFold):
     def __init__(self, pairs):
         super().__init__()
@@ -309,6 +281,7 @@ class Given(KFold):
         yield from self.pairs
 
 
+ABOUT = np.arange(N), np.arange(20)  # all rows are learned from, too
 _MISSING = np.where(TIME == 7, np.datetime64("NaT"), DAYS)
 
 
@@ -336,10 +309,22 @@ _MISSING = np.where(TIME == 7, np.datetime64("NaT"), DAYS)
         ({"validation_gap": np.timedelta64("NaT")}, {"time": DAYS}, "a positive .* got .*NaT"),
         ({"validation_gap": 1e20}, {"time": DAYS}, "validation_gap leaves out all rows"),
         ({"validation_gap": 10**4}, {"time": DAYS}, "validation_gap leaves out all rows"),
-        ({"validation": Overlapping(3)}, {}, "split 0 .* learns from rows that it holds out"),
-        ({"validation": Empty(3)}, {}, "split 0 of validation=Empty learns from no rows"),
-        ({"validation": Nothing(3)}, {}, "validation=Nothing returned no splits"),
-        ({"validation": Far(3)}, {}, "validation: Far must return pairs of arrays of row indices"),
+        (
+            {"validation": Given([ABOUT, ABOUT])},
+            {},
+            "split 0 .* learns from rows that it holds out",
+        ),
+        (
+            {"validation": Given([(ABOUT[0][:0], ABOUT[0])])},
+            {},
+            "split 0 of .* learns from no rows",
+        ),
+        ({"validation": Given([])}, {}, "validation=Given returned no splits"),
+        (
+            {"validation": Given([([0, 1], [10**6])])},
+            {},
+            "Given must return pairs of arrays of row",
+        ),
         ({"validation": Given([(1, 2)])}, {}, "Given must return pairs of arrays of row indices"),
         ({"validation": Given([1, 2])}, {}, "must return pairs .*: cannot unpack"),
         ({"validation": Given([("a", "b")])}, {}, "must return pairs of arrays of row indices"),
@@ -376,6 +361,8 @@ def test_rankings_refuse_splits_of_a_group():
 def test_workers_hold_out_rows_at_random():
     with pytest.raises(InvalidParameter, match="validation='time' is not supported by several"):
         check_supported(regressor(validation="time"))
+    with pytest.raises(InvalidParameter, match="validation='time' is not supported by several"):
+        check_supported(hilboost.KernelBoostingRegressor(validation="time"))
 
 
 def _drifting(n):
