@@ -1,9 +1,12 @@
 """Kernel estimators on equal rows, nearly equal rows, and rows in any unit."""
 
+from functools import partial
+
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
 from tests.reference.penalized import in_units_of_fit
 
 from hilboost import (
@@ -15,21 +18,18 @@ from hilboost import (
 )
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.target import Target
-from hilboost.kernels import Gaussian, Laplace, Linear
+from hilboost.kernels import Gaussian, Linear
 from hilboost.learners.kernel_machine import config, full
 from hilboost.losses import SquaredError
 from hilboost.training.recipes.kernel_machines import KernelParameters, kernel_learner
 
 PLAIN = {"kernel": Gaussian(1.0), "standardize": False, "random_state": 0}
+FEW = {"n_basis": 20, "random_state": 0}
 MACHINES = {
-    "full": lambda **given: KernelBoostingRegressor(random_state=0, **given),
-    "sparse": lambda **given: KernelBoostingRegressor(
-        stages="sparse", n_basis=20, n_estimators=3, random_state=0, **given
-    ),
-    "block": lambda **given: KernelBoostingRegressor(
-        stages="block", n_basis=20, n_estimators=3, random_state=0, **given
-    ),
-    "ridge": lambda **given: SparseKernelRidge(n_basis=20, random_state=0, **given),
+    "full": partial(KernelBoostingRegressor, random_state=0),
+    "sparse": partial(KernelBoostingRegressor, stages="sparse", n_estimators=3, **FEW),
+    "block": partial(KernelBoostingRegressor, stages="block", n_estimators=3, **FEW),
+    "ridge": partial(SparseKernelRidge, **FEW),
 }
 
 
@@ -120,8 +120,8 @@ ATTACKS = {
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 def test_no_fit_ends_worse_than_its_start(machine, attack, precision):
     X, y, weight = ATTACKS[attack](*draw(60))
-    for kernel in (Gaussian(1.0), Laplace(1.0), Linear()):
-        for regularization in (1e-12, 1e-3, 1e8):
+    for kernel in (Gaussian(1.0), Linear()):
+        for regularization in (1e-12, 1e8):
             model = MACHINES[machine](
                 kernel=kernel, regularization=regularization, precision=precision
             )
@@ -139,6 +139,7 @@ def test_no_fit_ends_worse_than_its_start(machine, attack, precision):
 
 
 @pytest.mark.parametrize("machine", MACHINES)
+@settings(max_examples=3)
 @given(
     st.one_of(
         st.tuples(st.integers(-660, 660), st.just(0), st.just(0)),
@@ -152,9 +153,9 @@ def test_units_change_nothing(machine, exponents, seed):
     X, y = draw(40, seed=seed)
     weight = np.random.default_rng(seed).uniform(0.5, 2, 40)
     of_X, of_y, of_weight = 2.0 ** exponents[0], 2.0 ** exponents[1], 4.0 ** exponents[2]
-    kernel = "auto" if machine == "full" else Gaussian(1.0)  # λ is chosen in any case
-    plain = MACHINES[machine](kernel=kernel).fit(X, y, weight)
-    other = MACHINES[machine](kernel=kernel).fit(X * of_X, y * of_y, weight * of_weight)
+    model = MACHINES[machine](kernel=Gaussian(1.0))  # λ is chosen
+    plain, other = model.fit(X, y, weight), clone(model)
+    other.fit(X * of_X, y * of_y, weight * of_weight)
     np.testing.assert_allclose(other.predict(X * of_X) / of_y, plain.predict(X), rtol=1e-9)
 
 
@@ -182,21 +183,14 @@ def test_the_model_does_not_depend_on_free_memory(monkeypatch):
         model.fit(X, y)
 
 
-@pytest.mark.slow
-@given(
-    factor=st.sampled_from([1e-6, 0.3, 2.0, 7.3, 1e5 + 0.5]),
-    kind=st.sampled_from(["one", "spread"]),
-)
-def test_standard_deviations_do_not_depend_on_the_unit_of_weights(factor, kind):
+@pytest.mark.parametrize("factor", [1e-6, 7.3, 1e5 + 0.5])
+@pytest.mark.parametrize("weight", [np.ones(50), np.linspace(0.5, 2, 50)], ids=["one", "spread"])
+def test_standard_deviations_do_not_depend_on_the_unit_of_weights(factor, weight):
     X, y = draw()
-    weight = {"one": np.ones(len(X)), "spread": np.random.default_rng(1).uniform(0.5, 2, len(X))}
-    weight = weight[kind]
-    one = KernelBoostingRegressor(random_state=0).fit(X, y, weight)
-    other = KernelBoostingRegressor(random_state=0).fit(X, y, factor * weight)
-    for found, expected in zip(
-        other.predict(X[:9], return_std=True), one.predict(X[:9], return_std=True), strict=True
-    ):
-        np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-8)
+    model = KernelBoostingRegressor(kernel=Gaussian(1.0), random_state=0)
+    expected = model.fit(X, y, weight).predict(X[:9], return_std=True)
+    found = model.fit(X, y, factor * weight).predict(X[:9], return_std=True)
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-8)
 
 
 def test_a_given_regularization_is_the_noise_of_a_row_of_weight_one():
@@ -212,7 +206,7 @@ def test_a_given_regularization_is_the_noise_of_a_row_of_weight_one():
 
 def test_the_weight_of_a_new_observation_is_saved(tmp_path):
     X, y = draw()
-    model = KernelBoostingRegressor(random_state=0).fit(X, y, np.full(len(X), 4.0))
+    model = KernelBoostingRegressor(regularization=0.1, **PLAIN).fit(X, y, np.full(len(X), 4.0))
     model.save(tmp_path / "model.hilboost", training_data=True)
     loaded = load(tmp_path / "model.hilboost")
     np.testing.assert_array_equal(
