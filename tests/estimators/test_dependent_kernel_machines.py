@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import sklearn
 from sklearn.model_selection import (
     GroupShuffleSplit,
     KFold,
@@ -11,16 +10,12 @@ from sklearn.model_selection import (
 
 import hilboost
 from hilboost import (
-    AdaBoostKernelClassifier,
     AveragedKernelRidge,
     BayesianCommitteeMachine,
     BoostingRegressor,
     ConvexKernelRidge,
-    KernelBoostingClassifier,
     KernelBoostingRegressor,
-    MixtureOfKernelExperts,
     OutputKernelBoostingRegressor,
-    SparseKernelClassifier,
     SparseKernelRidge,
     StackedKernelRidge,
 )
@@ -58,27 +53,6 @@ def test_new_groups_are_predicted_better(model, by):
     model.set_params(random_state=0)
     by_rows = model.fit(X[KNOWN], Y[KNOWN]).score(X[NEW], Y[NEW])
     assert model.fit(X[KNOWN], Y[KNOWN], **{by: GROUPS[KNOWN]}).score(X[NEW], Y[NEW]) > by_rows
-
-
-@pytest.mark.parametrize(
-    ("model", "by"),
-    [
-        (KernelBoostingRegressor(loss="absolute_error"), "groups"),
-        (KernelBoostingRegressor(kernel=[Gaussian(1.0), Gaussian(4.0)]), "time"),
-        (KernelBoostingRegressor(tuning="marginal_likelihood"), "groups"),
-        (KernelBoostingClassifier(), "time"),
-        (SparseKernelClassifier(n_basis=60), "groups"),
-        (AdaBoostKernelClassifier(n_estimators=2), "groups"),
-        (MixtureOfKernelExperts(**SUBSETS), "time"),
-        (OutputKernelBoostingRegressor(n_estimators=20), "groups"),
-        (OutputKernelBoostingRegressor(n_estimators=20), "time"),
-        (OutputKernelBoostingRegressor(learner="kernel", loss="absolute_error"), "time"),
-    ],
-)
-def test_other_estimators_and_losses(model, by):
-    y = Y > 0 if sklearn.base.is_classifier(model) else Y
-    model.set_params(random_state=0).fit(X[KNOWN], y[KNOWN], **{by: GROUPS[KNOWN]})
-    assert np.isfinite(model.predict_raw(X)).all()
 
 
 def test_standard_deviations_are_those_of_new_groups():

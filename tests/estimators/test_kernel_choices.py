@@ -110,11 +110,3 @@ def test_validation_data_turn_early_stopping_on_unless_it_is_off():
     assert model.n_estimators_ == 30
     assert len(model.history_.validation) == 31
     assert len(model.model_.stages[0].terms[0].model.basis) == 10
-
-
-@pytest.mark.parametrize("coverage", ["0.9", None, 0, 1.0])
-def test_coverage_is_a_number_between_zero_and_one(coverage):
-    X, y = table(40)
-    model = KernelBoostingRegressor(kernel="gaussian", regularization=0.1).fit(X, y)
-    with pytest.raises(InvalidParameter, match="coverage"):
-        model.calibrate(X + 1e-9, y).predict_interval(X, coverage)

@@ -204,11 +204,6 @@ def test_estimators_are_cloned_and_pickled_as_before():
     assert next(iter(inspect.signature(BoostingRegressor).parameters)) == "loss"
 
 
-def test_nested_parameters():
-    model = regressor(learner=KernelBoostingRegressor()).set_params(learner__kernel="gaussian")
-    assert model.learner.kernel == "gaussian"
-
-
 # Messages of the interpreter
 
 
