@@ -27,7 +27,7 @@ X = RNG.uniform(-1, 1, size=(400, 3))
 Y = np.sin(3 * X[:, 0]) + 0.5 * np.exp(0.5 * X[:, 1]) * RNG.normal(size=400)
 CONVERGED = PLAIN | {
     "learner": "tree",
-    "n_estimators": 400,
+    "n_estimators": 300,
     "min_samples_leaf": 1,
     "l2_regularization": 0,
     "early_stopping": False,
@@ -92,33 +92,6 @@ def test_a_truncated_sample_has_the_parameters_of_all_rows():
     expected = truncnorm(low, high, location, 0.8).logpdf(y[seen])
     scores = model.predict_distribution(np.zeros((len(given), 1))).log_score(given)
     np.testing.assert_allclose(scores.mean(), -expected.mean(), atol=2e-3)
-
-
-@pytest.mark.slow
-def test_levels_of_truncated_rows_have_nearly_the_maximum_likelihood():
-    """Together, the rows have a heavier tail than any truncated normal distribution."""
-    rng = np.random.default_rng(0)
-    level = rng.integers(3, size=4000)
-    scale = np.array([1.0, 0.5, 2.0])[level]
-    y, entry = level + scale * rng.normal(size=4000), level + scale
-    seen = y > entry
-    level, y, entry = level[seen], y[seen], entry[seen]
-    given = bounds(y, y, entry=entry, limit=np.full(len(y), np.inf))
-    settings = CONVERGED | {"n_estimators": 200}
-    model = BoostingRegressor("normal", **settings).fit(level[:, None], given)
-    found = model.predict_distribution(level[:, None]).log_score(given)
-    gap = []
-    for k in range(3):
-        own = level == k
-
-        def loss(p, own=own):
-            tail = log_ndtr((p[0] - entry[own]) / np.exp(p[1]))
-            return -(norm.logpdf(y[own], p[0], np.exp(p[1])) - tail).mean()
-
-        best = minimize(loss, [float(k), 0.0], method="Nelder-Mead", options={"xatol": 1e-6})
-        gap.append((found[own].mean() - best.fun) * own.mean())
-    assert -1e-4 < sum(gap) < 0.004
-    assert np.abs(model.predict(np.arange(3.0)[:, None])).max() < 5
 
 
 @pytest.mark.parametrize("case", CONTINUOUS, ids=ids(CONTINUOUS))
@@ -248,12 +221,8 @@ def test_impossible_rows_are_refused(row, message):
 
 def test_fields_that_are_no_bounds_are_refused():
     fit = BoostingRegressor("normal").fit
-    refused(
-        "censored targets have the fields",
-        fit,
-        X,
-        np.zeros(400, dtype=[("low", float), ("upper", float)]),
-    )
+    low = np.zeros(400, dtype=[("low", float), ("upper", float)])
+    refused("censored targets have the fields", fit, X, low)
     refused("inconsistent numbers of rows", fit, X, CENSORED[:9])
     text = np.zeros(400, dtype=[("lower", "U3"), ("upper", float)])
     refused("must hold one number for each row", fit, X, text)

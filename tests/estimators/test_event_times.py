@@ -30,10 +30,7 @@ def fields(index=False, **columns):
         (fields(cause=EVENT * 2.0, months=EVENT + 1), (0, 1)),
         (fields(a=EVENT, months=EVENT + 1), (0, 1)),
         (fields(a=2 * EVENT, b=Y["time"]), (0, 1)),
-        (
-            pd.DataFrame({"e": Y["event"], "t": DAYS}).convert_dtypes().to_records(index=False),
-            (0, 1),
-        ),
+        (fields(e=pd.array(Y["event"], "boolean"), t=pd.array(DAYS, "Int64")), (0, 1)),
         (pd.DataFrame({"time": DAYS, "status": EVENT}), (1, 0)),
         (pd.DataFrame({"a": DAYS, "b": EVENT}), (1, 0)),
         (pd.DataFrame({"a": DAYS, "b": Y["event"]}), (1, 0)),
@@ -62,13 +59,10 @@ def test_events_are_known_by_their_type_name_or_values(y, places):
         (fields(True, event=EVENT, time=DAYS), r"such as y\[\['event', 'time'\]\]"),
         (
             pd.DataFrame({"x": "text", "event": EVENT, "time": DAYS}),
-            "3 columns, 'x', 'event', 'time'; pass two",
+            "3 columns, 'x', 'event', 'time'",
         ),
         (fields(event=EVENT, time=pd.to_timedelta(DAYS, "D")), r"y\['time'\] contains durations"),
-        (
-            fields(status=["dead"] * 300, time=DAYS),
-            "'status' of y contains text or other objects .'dead' in row 0",
-        ),
+        (fields(status=["dead"] * 300, time=DAYS), "'status' of y contains text .*'dead' in row 0"),
         (fields(event=EVENT * 181500, time=DAYS), "number the causes .*; y contains 181500"),
         (fields(event=EVENT * 1.5, time=DAYS), "row [0-9]+ .* is not a whole number"),
         (fields(event=EVENT * np.nan, time=DAYS), "row 0 .* is missing"),

@@ -28,7 +28,7 @@ def test_default_fits_at_once():
     n_threads, seen = 3, set()
 
     def predicted(seed):
-        model = BoostingRegressor(n_estimators=60, random_state=seed)
+        model = BoostingRegressor(n_estimators=30, random_state=seed)
         return model.fit(X, Y, callbacks=[look]).predict(X)
 
     def look(_):
@@ -56,7 +56,7 @@ KERNEL_MACHINES = {
 @pytest.mark.parametrize("name", KERNEL_MACHINES)
 def test_kernel_machines_have_the_same_bits_on_any_number_of_threads(name):
     rng = np.random.default_rng(0)
-    n = 270 if name == "ridge" else 900
+    n = 270 if name == "ridge" else 500
     X = rng.normal(size=(n, 4))
     y = np.sin(2 * X[:, 0]) + X[:, 1] + 0.1 * rng.normal(size=n)
     y = (y > 0).astype(int) if name == "full-classes" else y

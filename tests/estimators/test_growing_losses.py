@@ -31,11 +31,23 @@ KERNEL = {"kernel": Gaussian(1.0), "regularization": 0.1, "random_state": 0, "n_
 
 
 @pytest.mark.parametrize(
-    "loss", ["squared_error", "absolute_error", "huber", "quantile", "poisson", "gamma"]
+    ("loss", "learner"),
+    [
+        ("squared_error", "tree"),
+        ("absolute_error", "tree"),
+        ("poisson", "tree"),
+        ("squared_error", "linear"),
+        ("squared_error", "kernel"),
+        ("squared_error", Ridge()),
+        ("squared_error", ["tree", "linear"]),
+        ("hinge", "tree"),
+        ("squared_hinge", "linear"),
+    ],
 )
-def test_regression(loss):
+def test_losses_and_learners(loss, learner):
+    make, y = (BoostingClassifier, Y > 1.1) if "hinge" in loss else (BoostingRegressor, Y)
     with pytest.raises(InvalidParameter, match=GROWN):
-        BoostingRegressor(loss, learning_rate=5, **LONG).fit(X, Y)
+        make(loss, learner=learner, learning_rate=5, **LONG).fit(X, y)
 
 
 def test_a_loss_that_grows_to_a_bound_is_a_warning():
@@ -43,19 +55,6 @@ def test_a_loss_that_grows_to_a_bound_is_a_warning():
     with pytest.warns(FitWarning, match=GROWN):
         model.fit(X, Y)
     assert model.history_.train[-1] > 1.1 * model.history_.train[0]
-
-
-@pytest.mark.parametrize("learner", ["tree", "linear"])
-@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-def test_classes(loss, learner):
-    with pytest.raises(InvalidParameter, match=GROWN):
-        BoostingClassifier(loss, learner=learner, learning_rate=5, **LONG).fit(X, Y > 1.1)
-
-
-@pytest.mark.parametrize("learner", ["linear", "kernel", Ridge(), ["tree", "linear"]])
-def test_learners(learner):
-    with pytest.raises(InvalidParameter, match=GROWN):
-        BoostingRegressor(learner=learner, learning_rate=5, **LONG).fit(X, Y)
 
 
 @pytest.mark.parametrize("stages", ["sparse", "full", "block"])
@@ -75,7 +74,7 @@ def test_early_stopping_keeps_the_constant_and_warns():
     assert model.n_estimators_ == 0
 
 
-@pytest.mark.parametrize("unit", [1.0, 1e-30, 1e140])
+@pytest.mark.parametrize("unit", [1e-30, 1e140])
 def test_losses_are_in_the_units_of_the_target(unit):
     with pytest.raises(InvalidParameter) as error:
         BoostingRegressor(learning_rate=5, **LONG).fit(X, Y * unit)

@@ -104,7 +104,7 @@ def test_other_learners_refuse_it(model):
         model.predict(X)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(st.sampled_from([-np.inf, np.inf, np.nan, *np.linspace(-2, 2, 9)]), max_size=40),
     st.integers(4, 8),
