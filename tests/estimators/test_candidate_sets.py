@@ -156,16 +156,15 @@ def test_refusals():
     with pytest.raises(InvalidData, match="requires at least 9 calibration rows; got 8"):
         model.predict_set(X)
     model.calibrate(X[HELD], RANKS[HELD])
-    with pytest.raises(InvalidParameter, match="coverage must be between 0 and 1"):
-        model.predict_set(X, 0)
-    with pytest.raises(InvalidData, match="candidates is empty"):
-        model.predict_set(X, candidates=[])
-    with pytest.raises(InvalidData, match="row 0 of"):
-        model.predict_set(X, candidates=[[1, 1, 3]])
-    with pytest.raises(InvalidData, match="allowed contains indices of candidates"):
-        model.predict_set(X, allowed=[[0]])
-    with pytest.raises(InvalidData, match="allowed has 1 entries, but X has"):
-        model.predict_set(X, candidates=RANKS, allowed=[[0]])
+    for given, message in (
+        ({"coverage": 0}, "coverage must be between 0 and 1"),
+        ({"candidates": []}, "candidates is empty"),
+        ({"candidates": [[1, 1, 3]]}, "row 0 of"),
+        ({"allowed": [[0]]}, "allowed contains indices of candidates"),
+        ({"candidates": RANKS, "allowed": [[0]]}, "allowed has 1 entries, but X has"),
+    ):
+        with pytest.raises((InvalidData, InvalidParameter), match=message):
+            model.predict_set(X, **given)
 
 
 @pytest.mark.filterwarnings("ignore:.*which the model then predicts from itself")

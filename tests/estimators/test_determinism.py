@@ -142,20 +142,6 @@ def test_fits_of_an_earlier_build_without_held_out_rows_are_continued():
     )
 
 
-def test_two_threads_may_fit_at_once():
-    X, y = draw(LOSSES[0], n=3000, d=30)
-    model = BoostingRegressor(**PLAIN | {"n_estimators": 20, "n_jobs": 2})
-    results = [clone(model) for _ in range(3)]
-    workers = [threading.Thread(target=result.fit, args=(X, y)) for result in results]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
-    expected = model.fit(X, y)
-    for result in results:
-        assert_same_model(result, expected)
-
-
 class Slow(BaseModel):
     """A constant whose sum takes a while to prepare, while others may come in between."""
 

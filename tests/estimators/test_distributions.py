@@ -18,7 +18,13 @@ from hilboost import BoostingClassifier, BoostingRegressor
 from hilboost.core.errors import IncompatibleParts, InvalidData, InvalidParameter
 from hilboost.core.target import Target
 from hilboost.distributions import Distribution
-from hilboost.losses import DistributionLoss, NegativeBinomial, Normal, StudentT
+from hilboost.losses import (
+    DistributionLoss,
+    MixtureOfNormals,
+    NegativeBinomial,
+    Normal,
+    StudentT,
+)
 from hilboost.metrics import CRPS, IntervalScore, LogScore
 
 RNG = np.random.default_rng(0)
@@ -284,28 +290,26 @@ def test_coverages_that_are_no_fraction(coverage):
 
 
 def test_bad_arguments():
-    found = MODEL.predict_distribution(X)
-    with pytest.raises(InvalidParameter, match="q must be a number between 0 and 1"):
-        found.quantile(1.5)
-    for name, function in (("q", found.quantile), ("y", found.cdf), ("y", found.crps)):
-        with pytest.raises(InvalidData, match=f"^{name} must contain numbers; got"):
-            function(["a"] * 300)
-    with pytest.raises(InvalidData, match="one number for each of the 300 rows"):
-        found.crps(Y[:5])
-    with pytest.raises(ValueError, match="n == -1, must be >= 0"):
-        found.sample(-1)
-    with pytest.raises(TypeError, match="n must be an instance of int"):
-        found.sample(1.5)
-    with pytest.raises(InvalidData, match="one or several for each of the 300 rows"):
-        found.cdf(Y[:5])
-    with pytest.raises(InvalidParameter, match="scale must be a positive number"):
-        Normal(0)
-    with pytest.raises(InvalidParameter, match="n_components must be an integer from 2 to 10"):
-        hilboost.losses.MixtureOfNormals(1)
-    with pytest.raises(IncompatibleParts, match="does not define scipy"):
-        DistributionLoss().scipy(())
-    plain = BoostingRegressor(**PLAIN).fit(X, Y)
-    with pytest.raises(IncompatibleParts, match="predicts no distributions"):
-        plain.predict_distribution(X)
-    with pytest.raises(IncompatibleParts, match="predicts no distributions"):
-        BoostingRegressor(eval_metric="crps").fit(X, Y)
+    found, plain = MODEL.predict_distribution(X), BoostingRegressor(**PLAIN).fit(X, Y)
+    text = ["a"] * 300
+    for error, message, call in (
+        (InvalidParameter, "q must be a number between 0 and 1", lambda: found.quantile(1.5)),
+        (InvalidData, "^q must contain numbers; got", lambda: found.quantile(text)),
+        (InvalidData, "^y must contain numbers; got", lambda: found.cdf(text)),
+        (InvalidData, "^y must contain numbers; got", lambda: found.crps(text)),
+        (InvalidData, "one number for each of the 300 rows", lambda: found.crps(Y[:5])),
+        (InvalidData, "one or several for each of the 300 rows", lambda: found.cdf(Y[:5])),
+        (ValueError, "n == -1, must be >= 0", lambda: found.sample(-1)),
+        (TypeError, "n must be an instance of int", lambda: found.sample(1.5)),
+        (InvalidParameter, "scale must be a positive number", lambda: Normal(0)),
+        (InvalidParameter, "must be an integer from 2 to 10", lambda: MixtureOfNormals(1)),
+        (IncompatibleParts, "does not define scipy", lambda: DistributionLoss().scipy(())),
+        (IncompatibleParts, "predicts no distributions", lambda: plain.predict_distribution(X)),
+        (
+            IncompatibleParts,
+            "predicts no dist",
+            lambda: plain.set_params(eval_metric="crps").fit(X, Y),
+        ),
+    ):
+        with pytest.raises(error, match=message):
+            call()

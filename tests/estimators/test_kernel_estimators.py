@@ -156,11 +156,6 @@ def test_early_stopping():
     np.testing.assert_allclose(model.history_.validation[-1], mean, rtol=1e-6)
 
 
-def test_a_time_budget_ends_the_fit():
-    model = build(stages="sparse", n_basis=20, n_estimators=10**6, time_budget=0.2).fit(X, Y)
-    assert 1 <= model.n_estimators_ < 10**5
-
-
 def test_the_preset_has_the_published_numbers():
     parameters = KernelBoostingRegressor.sun_yao_2006().get_params()
     published = {

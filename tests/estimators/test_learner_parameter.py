@@ -8,7 +8,7 @@ import pytest
 from sklearn.linear_model import Ridge
 
 import hilboost
-from hilboost import BoostingClassifier, BoostingRegressor, KernelBoostingRegressor
+from hilboost import BoostingRegressor, KernelBoostingRegressor
 from hilboost.core.capabilities import Capabilities
 from hilboost.core.errors import InvalidParameter
 from hilboost.core.learner import Learner
@@ -46,33 +46,11 @@ def test_a_kernel_machine_as_the_learner_is_one_of_its_stages(stages, tmp_path):
     assert loaded.learner_.name == stages
 
 
-def test_a_kernel_machine_as_the_learner_under_any_loss():
-    machine = KernelBoostingRegressor(kernel=Gaussian(1.0), regularization=0.1)
-    classes = (Y > 0).astype(int)
-    model = BoostingClassifier(learner=machine, n_estimators=5, random_state=0).fit(X, classes)
-    assert model.score(X, classes) > 0.9
-
-
 def test_a_kernel_machine_as_the_learner_has_no_loop_of_its_own():
     with pytest.raises(InvalidParameter, match="n_estimators of the KernelBoostingRegressor"):
         BoostingRegressor(learner=KernelBoostingRegressor(n_estimators=3)).fit(X, Y)
     with pytest.raises(InvalidParameter, match="have loss='squared_error'.*got loss='huber'"):
         BoostingRegressor(learner=KernelBoostingRegressor("huber")).fit(X, Y)
-
-
-@pytest.mark.parametrize(
-    "learner", [TreeLearner(max_leaf_nodes=4), VectorTreeLearner(max_splits=3)]
-)
-def test_every_learner_of_leaves_gets_the_values_of_the_loss(learner):
-    """A single stage without shrinkage: every leaf predicts the median of its rows."""
-    model = BoostingRegressor("absolute_error", learner=learner, n_estimators=1, learning_rate=1.0)
-    model.fit(X, Y)
-    (term,) = model.model_.stages[0].terms
-    leaves, predicted = term.model.leaves(X), model.predict(X)
-    for leaf in np.unique(leaves):
-        here = leaves == leaf
-        expected = np.median(Y[here])
-        np.testing.assert_allclose(predicted[here], expected, rtol=1e-9, atol=1e-12)
 
 
 def test_penalties_without_a_state_cannot_be_continued():

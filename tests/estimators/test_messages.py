@@ -246,6 +246,7 @@ def test_invalid_validation_data(changed, match):
 
 
 MANY = np.arange(500.0)
+FIFTY, ROWS = BoostingClassifier(**PLAIN), np.arange(100)[:, None] % 50  # classes
 
 
 @pytest.mark.filterwarnings("ignore:.*which the model then predicts from itself")
@@ -264,11 +265,7 @@ MANY = np.arange(500.0)
         lambda: BoostingClassifier(class_weight=MANY).fit(X, LABELS),
         lambda: regressor().fit(X, Y, callbacks=MANY),
         lambda: regressor().fit(X, Y, callbacks=print),
-        lambda: (
-            BoostingClassifier(**PLAIN | {"n_estimators": 1})
-            .fit(np.arange(100.0)[:, None] % 50, np.arange(100) % 50)
-            .calibrate(np.zeros((2, 1)), [999, 999])
-        ),
+        lambda: FIFTY.fit(ROWS, ROWS[:, 0]).calibrate(np.zeros((2, 1)), [999, 999]),
     ],
 )
 def test_long_values_are_not_printed_whole(call):
@@ -563,26 +560,26 @@ def test_attributes_of_other_libraries(name):
         model.colour  # noqa: B018
 
 
-@pytest.mark.parametrize(
-    ("attribute", "own"),
-    [
-        ("best_iteration_", "n_estimators_"),
-        ("evals_result_", "history_"),
-        ("get_feature_importance", "feature_importances_"),
-        ("feature_name_", "feature_names_in_"),
-        ("save_model", "save"),
-        ("calc_leaf_indexes", "apply"),
-        ("booster_", "model_"),
-    ],
-)
-def test_what_to_use_instead_of_attributes_exists(attribute, own):
+INSTEAD = {
+    "best_iteration_": "n_estimators_",
+    "evals_result_": "history_",
+    "get_feature_importance": "feature_importances_",
+    "feature_name_": "feature_names_in_",
+    "save_model": "save",
+    "calc_leaf_indexes": "apply",
+    "booster_": "model_",
+}
+
+
+def test_what_to_use_instead_of_attributes_exists():
     model = regressor(n_estimators=2).fit(pd.DataFrame(X, columns=list("abc")), Y)
-    with pytest.raises(AttributeError, match=f"; use {own}"):
-        getattr(model, attribute)
-    assert hasattr(model, own)
     copied = pickle.loads(pickle.dumps(clone(model).fit(X, Y)))
-    assert not hasattr(copied, attribute)
-    assert hasattr(copied, own) == (own != "feature_names_in_")
+    for attribute, own in INSTEAD.items():
+        with pytest.raises(AttributeError, match=f"; use {own}"):
+            getattr(model, attribute)
+        assert hasattr(model, own)
+        assert not hasattr(copied, attribute)
+        assert hasattr(copied, own) == (own != "feature_names_in_")
 
 
 @pytest.mark.parametrize(
