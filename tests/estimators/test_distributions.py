@@ -289,6 +289,9 @@ def test_coverages_that_are_no_fraction(coverage):
             function(coverage)
 
 
+CRPS_OF_NUMBERS = BoostingRegressor(eval_metric="crps")
+
+
 def test_bad_arguments():
     found, plain = MODEL.predict_distribution(X), BoostingRegressor(**PLAIN).fit(X, Y)
     text = ["a"] * 300
@@ -305,11 +308,7 @@ def test_bad_arguments():
         (InvalidParameter, "must be an integer from 2 to 10", lambda: MixtureOfNormals(1)),
         (IncompatibleParts, "does not define scipy", lambda: DistributionLoss().scipy(())),
         (IncompatibleParts, "predicts no distributions", lambda: plain.predict_distribution(X)),
-        (
-            IncompatibleParts,
-            "predicts no dist",
-            lambda: plain.set_params(eval_metric="crps").fit(X, Y),
-        ),
+        (IncompatibleParts, "predicts no distributions", lambda: CRPS_OF_NUMBERS.fit(X, Y)),
     ):
         with pytest.raises(error, match=message):
             call()
