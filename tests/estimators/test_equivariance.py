@@ -14,17 +14,11 @@ from hilboost.core.errors import DataWarning, InvalidData
 from hilboost.core.target import Target
 from hilboost.losses import Huber, Poisson
 
-FEW = settings(max_examples=3)
+FEW = settings(max_examples=4)
 seeds = st.integers(0, 10**6)
-LEARNERS = {
-    "trees": {},
-    "shared-trees": {"multi_output": "shared"},
-    "ridge": {"learner": Ridge(alpha=1.0)},
-}
-SETTINGS = {
-    "automatic": {"n_estimators": 6, "random_state": 0},
-    "plain": PLAIN | {"n_estimators": 6},
-}
+LEARNERS = [{}, {"multi_output": "shared"}, {"learner": Ridge(alpha=1.0)}]
+AUTOMATIC = {"n_estimators": 6, "random_state": 0}
+SETTINGS = [AUTOMATIC, PLAIN | {"n_estimators": 6}]
 LOCATION = [case for case in LOSSES if case.id.startswith(("squared_error", "absolute", "huber"))]
 LOCATION = [case for case in LOCATION if case.estimator is BoostingRegressor]
 LOCATION += [case for case in LOSSES if case.id.startswith("quantile")]
@@ -41,8 +35,8 @@ LOGARITHMIC += [
     for case in LOGARITHMIC
 ]
 
-learners = pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)
-either_setting = st.sampled_from([*SETTINGS.values()])
+any_learner = st.sampled_from(LEARNERS)
+either_setting = st.sampled_from(SETTINGS)
 
 
 def draw(case, seed, learner, n=None):
@@ -65,9 +59,8 @@ def raw_of(model, X):
 
 
 @pytest.mark.parametrize("case", LOCATION, ids=ids(LOCATION))
-@learners
 @FEW
-@given(seed=seeds, power=st.integers(-490, 490), parameters=either_setting)
+@given(learner=any_learner, seed=seeds, power=st.integers(-490, 490), parameters=either_setting)
 def test_a_target_times_a_power_of_two(case, learner, parameters, seed, power):
     _, X, y = draw(case, seed, learner)
     model = case.build(**parameters | learner)
@@ -91,9 +84,8 @@ def test_held_out_rows_of_extreme_targets(case):
         np.testing.assert_allclose(found, np.ldexp(losses, degree * power), rtol=1e-9)
 
 
-@learners
 @FEW
-@given(seed=seeds, power=st.integers(-490, 490))
+@given(learner=any_learner, seed=seeds, power=st.integers(-490, 490))
 def test_a_fixed_delta_is_in_units_of_the_target(learner, seed, power):
     case = next(case for case in LOSSES if case.id == "huber")
     _, X, y = draw(case, seed, learner)
@@ -105,9 +97,8 @@ def test_a_fixed_delta_is_in_units_of_the_target(learner, seed, power):
 
 
 @pytest.mark.parametrize("case", LOGARITHMIC, ids=ids(LOGARITHMIC))
-@learners
 @FEW
-@given(seed=seeds, power=st.integers(-490, 490), parameters=either_setting)
+@given(learner=any_learner, seed=seeds, power=st.integers(-490, 490), parameters=either_setting)
 def test_a_positive_target_times_a_power_of_two(case, learner, parameters, seed, power):
     """The same base models to the bit, and a start value that is larger by the logarithm."""
     _, X, y = draw(case, seed, learner)
@@ -195,9 +186,8 @@ def test_targets_whose_squares_are_no_numbers(loss):
 
 
 @pytest.mark.parametrize("case", LOCATION, ids=ids(LOCATION))
-@learners
 @FEW
-@given(seed=seeds, shift=st.integers(-1000, 1000))
+@given(learner=any_learner, seed=seeds, shift=st.integers(-1000, 1000))
 def test_a_target_shifted(case, learner, seed, shift):
     """By whole numbers, targets being multiples of 2^-20, so that no residual is rounded."""
     _, X, y = draw(case, seed, learner, n=64)
@@ -227,7 +217,7 @@ def _weights(rng, n, kind):
 
 @pytest.mark.filterwarnings("ignore:sample_weight is so uneven")
 @pytest.mark.parametrize("case", LOSSES, ids=ids(LOSSES))
-@settings(max_examples=4)
+@FEW
 @given(
     learner=st.sampled_from(WEIGHT_LEARNERS),
     seed=seeds,
@@ -237,7 +227,7 @@ def _weights(rng, n, kind):
 def test_weights_times_a_factor(case, learner, seed, factor, kind):
     rng, X, y = draw(case, seed, learner)
     weight = _weights(rng, len(X), kind)
-    model = case.build(**SETTINGS["automatic"] | learner)
+    model = case.build(**AUTOMATIC | learner)
     expected = raw_of(model.fit(X, y, sample_weight=weight), X)
     scaled = raw_of(model.fit(X, y, sample_weight=weight * factor), X)
     np.testing.assert_allclose(scaled, expected, rtol=1e-8, atol=1e-8)
@@ -277,9 +267,6 @@ def test_weights_of_a_table_of_categories_times_a_factor():
     np.testing.assert_allclose(scaled, expected, rtol=1e-8)
 
 
-AUTOMATIC = {"early_stopping": False, "subsample": 1.0, "n_estimators": 8, "random_state": 0}
-
-
 @pytest.mark.parametrize("case", LOSSES, ids=ids(LOSSES))
 @FEW
 @given(seed=seeds, factor=st.integers(1, 3))
@@ -287,7 +274,7 @@ def test_whole_weights_are_repeated_rows_with_automatic_settings(case, seed, fac
     """Also where all rows are repeated, which changes nothing at all."""
     rng, X, y = draw(case, seed, {}, n=60)
     weight = rng.integers(1, 4, size=60) * factor
-    model = case.build(**AUTOMATIC)
+    model = case.build(**AUTOMATIC, early_stopping=False, subsample=1.0)
     weighted = raw_of(model.fit(X, y, sample_weight=weight), X)
     repeated = model.fit(np.repeat(X, weight, axis=0), np.repeat(y, weight, axis=0))
     np.testing.assert_allclose(weighted, raw_of(repeated, X), rtol=1e-9, atol=1e-9)
@@ -318,16 +305,15 @@ def test_weights_of_which_one_row_has_nearly_all():
 # Units of the columns
 
 
-@learners
 @FEW
-@given(seed=seeds, powers=st.tuples(*[st.integers(-200, 200)] * 3))
+@given(learner=any_learner, seed=seeds, powers=st.tuples(*[st.integers(-200, 200)] * 3))
 def test_columns_times_powers_of_two(learner, seed, powers):
     """A ridge regression does not depend on units once the columns are standardized."""
     if "learner" in learner:
         learner = {"learner": make_pipeline(StandardScaler(), Ridge())}
     _, X, y = draw(LOSSES[0], seed, learner)
     scaled = X * 2.0 ** np.array(powers)
-    model = BoostingRegressor(**SETTINGS["automatic"] | learner)
+    model = BoostingRegressor(**AUTOMATIC | learner)
     expected = model.fit(X, y).predict(X)
     found = model.fit(scaled, y).predict(scaled)
     np.testing.assert_allclose(found, expected, atol=1e-8 if "learner" in learner else 0, rtol=0)
@@ -353,7 +339,7 @@ BINNED = [case for case in LOSSES if case.id in ("huber", "log_loss-3")]
 @given(seed=seeds)
 def test_columns_put_through_an_increasing_function(case, function, trees, seed):
     _, X, y = draw(case, seed, {})
-    model = case.build(**SETTINGS["automatic"], multi_output=trees)
+    model = case.build(**AUTOMATIC, multi_output=trees)
     expected = raw_of(model.fit(X, y), X)
     moved = function(X)
     np.testing.assert_array_equal(raw_of(model.fit(moved, y), moved), expected)
