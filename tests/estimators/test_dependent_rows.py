@@ -24,7 +24,6 @@ from hilboost import (
     BoostingClassifier,
     BoostingRanker,
     BoostingRegressor,
-    BoostingSurvival,
 )
 from hilboost.callbacks import Checkpoint
 from hilboost.core.errors import DataWarning, InvalidData, InvalidParameter, InvalidType
@@ -80,13 +79,6 @@ def test_intervals_are_calibrated_with_the_latest_rows():
     assert model.predict_interval(X).shape == (N, 2)
 
 
-@pytest.mark.parametrize("learner", ["auto", "linear", ["tree", "linear"]])
-@pytest.mark.parametrize("arguments", [{"groups": GROUPS}, {"time": TIME}])
-def test_all_learners(learner, arguments):
-    model = regressor(learner=learner, early_stopping=True).fit(X, Y, **arguments)
-    assert np.isfinite(model.predict(X)).all()
-
-
 def test_the_automatic_learner_weighs_losses_other_than_squares():
     model = BoostingClassifier(n_estimators=20, random_state=0).fit(X, Y > 0, time=TIME)
     assert set(model.parts_) == {"tree", "kernel"}
@@ -99,15 +91,6 @@ def test_the_automatic_learner_weighs_losses_other_than_squares():
 def test_the_automatic_learner_with_few_groups_or_times(arguments):
     model = BoostingClassifier(n_estimators=10, random_state=0, early_stopping=True)
     assert np.isfinite(model.fit(X, Y > 0, **arguments).predict_proba(X)).all()
-
-
-def test_classes_and_survival_times():
-    classes = BoostingClassifier(n_estimators=20, learner="tree", early_stopping=True)
-    assert classes.fit(X, Y > 0, groups=GROUPS).predict_set(X[:5]).shape == (5, 2)
-    events = np.array(list(zip(Y > 0, np.exp(Y), strict=True)), dtype="?,f8")
-    for validation in ("auto", FIRST_GROUPS):
-        model = BoostingSurvival(n_estimators=20, early_stopping=True, validation=validation)
-        assert model.fit(X, events, groups=GROUPS).score(X, events) > 0.5
 
 
 def test_rankings_hold_out_the_latest_groups():

@@ -29,6 +29,11 @@ CLASSES = [
 ]
 
 
+def by_turns(turn, trees, machine):
+    """Trees for one half of the losses, and kernel machines for the other."""
+    return (machine, MACHINE) if turn % 2 else (trees, TREES)
+
+
 def assert_like(model, named, y, tmp_path):
     """The class gives the model of the name, before and after a round trip through a file."""
     model, named = model.fit(X, y), named.fit(X, y)
@@ -41,23 +46,20 @@ def assert_like(model, named, y, tmp_path):
     assert model.report_facts(X, y)["model"]["loss"] == model.loss.__name__
 
 
-@pytest.mark.parametrize("name", sorted(regression_losses()))
-def test_regression(name, tmp_path):
-    # Trees and kernel machines by turns.
-    place = sorted(regression_losses()).index(name) % 2
-    estimator = (BoostingRegressor, KernelBoostingRegressor)[place]
-    setting = (TREES, MACHINE)[place] | ({"quantile": 0.8} if name == "quantile" else {})
+@pytest.mark.parametrize(("turn", "name"), [*enumerate(sorted(regression_losses()))])
+def test_regression(turn, name, tmp_path):
+    estimator, setting = by_turns(turn, BoostingRegressor, KernelBoostingRegressor)
+    setting = setting | ({"quantile": 0.8} if name == "quantile" else {})
     model = estimator(regression_losses()[name], **setting)
     support = getattr(regression_losses()[name], "support", "numbers")
     y = {"counts": np.rint(Y), "fractions": Y / (1 + Y)}.get(support, Y)
     assert_like(model, estimator(name, **setting), y, tmp_path)
 
 
-@pytest.mark.parametrize(("name", "loss"), CLASSES, ids=[loss.__name__ for _, loss in CLASSES])
-@pytest.mark.parametrize(
-    ("estimator", "setting"), [(BoostingClassifier, TREES), (KernelBoostingClassifier, MACHINE)]
-)
-def test_classification(estimator, setting, name, loss, tmp_path):
+@pytest.mark.parametrize("turn", range(len(CLASSES)))
+def test_classification(turn, tmp_path):
+    name, loss = CLASSES[turn]
+    estimator, setting = by_turns(turn, BoostingClassifier, KernelBoostingClassifier)
     y = np.digitize(Y, [0.6, 1.5] if loss.n_classes_range[0] == 3 else [1.0])
     model = estimator(loss, **setting)
     assert hasattr(model, "predict_proba") == gives_probabilities(name)
