@@ -338,10 +338,7 @@ def test_a_learner_without_weights_says_so():
     [
         (regressor("squared_eror"), "[Dd]id you mean 'squared_error'"),
         (regressor("tweedi"), "'tweedie'"),
-        (
-            regressor("tweedie:1.7"),
-            r"to its class, as in loss=hilboost\.losses\.Tweedie\(power=\.\.",
-        ),
+        (regressor("tweedie:1.7"), r"to its class, as in loss=hilboost\.losses\.Tweedie\(power"),
         (regressor("x"), "Valid values"),
         (classifier("logloss"), "loss='logloss'.*[Dd]id you mean 'log_loss'"),
         (regressor(learner="trees"), "learner='trees' is not known.*[Dd]id you mean 'tree'"),
@@ -429,6 +426,7 @@ def test_parameters_that_have_no_meaning(parameters, message):
         regressor(**parameters).fit(X, Y)
 
 
+TWO_TARGETS = np.column_stack([Y, Y])
 TWO_LEVELS = {"quantile": [0.1, 0.9]}
 
 
@@ -436,13 +434,7 @@ TWO_LEVELS = {"quantile": [0.1, 0.9]}
     ("model", "first", "changed", "then", "message"),
     [
         (regressor(), Y, {"n_estimators": 9}, Y, "n_estimators=9 is less than the 10 stages"),
-        (
-            regressor(),
-            Y,
-            {},
-            np.column_stack([Y, Y]),
-            "2 target columns; the model was fitted with",
-        ),
+        (regressor(), Y, {}, TWO_TARGETS, "2 target columns; the model was fitted with"),
         (regressor("quantile"), Y, TWO_LEVELS, Y, "set warm_start=False to start a new fit"),
         (classifier(), LABELS, {}, LABELS * 7, "class .*7.*not one of the classes of the training"),
     ],
@@ -456,7 +448,6 @@ def test_warm_starts_with_something_else(model, first, changed, then, message):
 # Validation data
 
 
-TWO_TARGETS = np.column_stack([Y, Y])
 UNKNOWN = "^y_val: y contains the class 6, .*not one of the classes of the training rows: 0, 1"
 
 

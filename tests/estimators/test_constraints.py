@@ -330,10 +330,7 @@ A_SEQUENCE = "must be a sequence with one number per column"
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        (
-            {"monotonic_cst": [1, 0]},
-            r"shape \(2,\), but X has 3 columns; pass one number per column",
-        ),
+        ({"monotonic_cst": [1, 0]}, r"shape \(2,\), but X has 3 columns; pass one number"),
         ({"monotonic_cst": [[1, 0, 0]]}, r"shape \(1, 3\), but X has 3 columns"),
         ({"monotonic_cst": [0, "up", 0]}, "has 'up' for column 1; it must be 1"),
         ({"monotonic_cst": [1, [0], 0]}, A_SEQUENCE),

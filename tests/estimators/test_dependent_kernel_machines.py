@@ -31,6 +31,7 @@ Y = TRAITS[:, 0] + X[:, 4] + RNG.normal(size=40)[GROUPS] + 0.3 * RNG.normal(size
 KNOWN, NEW = GROUPS < 28, GROUPS >= 28
 KERNEL = Gaussian(2.0)
 SUBSETS = {"n_estimators": 3, "subset_size": 100, "kernel": KERNEL}
+EARLY_FOLDS = {"validation": KFold(3), "early_stopping": True}
 ONE_STAGE = KernelBoostingRegressor(stages="full")
 
 
@@ -137,11 +138,7 @@ def test_structured_outputs_leave_out_rows_without_weight():
         ({}, {"groups": GROUPS, "time": GROUPS}, "groups and time were both passed; set valid"),
         ({}, {"groups": GROUPS[1:]}, "groups must hold one label for each of the 240 rows"),
         ({"validation_gap": 99}, {"time": GROUPS}, "validation_gap leaves out all rows before"),
-        (
-            {"validation": KFold(3), "early_stopping": True},
-            {},
-            "validation has 3 splits, but this fit holds out rows once",
-        ),
+        (EARLY_FOLDS, {}, "validation has 3 splits, but this fit holds out rows once"),
     ],
 )
 def test_bad_input(parameters, arguments, message):

@@ -5,8 +5,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LinearRegression, Ridge
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from tests.cases import LOSSES, PLAIN, LossCase, ids
 
 from hilboost import BoostingClassifier, BoostingRegressor
@@ -303,20 +301,6 @@ def test_weights_of_which_one_row_has_nearly_all():
 
 
 # Units of the columns
-
-
-@FEW
-@given(learner=any_learner, seed=seeds, powers=st.tuples(*[st.integers(-200, 200)] * 3))
-def test_columns_times_powers_of_two(learner, seed, powers):
-    """A ridge regression does not depend on units once the columns are standardized."""
-    if "learner" in learner:
-        learner = {"learner": make_pipeline(StandardScaler(), Ridge())}
-    _, X, y = draw(LOSSES[0], seed, learner)
-    scaled = X * 2.0 ** np.array(powers)
-    model = BoostingRegressor(**AUTOMATIC | learner)
-    expected = model.fit(X, y).predict(X)
-    found = model.fit(scaled, y).predict(scaled)
-    np.testing.assert_allclose(found, expected, atol=1e-8 if "learner" in learner else 0, rtol=0)
 
 
 INCREASING = {

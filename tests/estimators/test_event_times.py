@@ -52,15 +52,9 @@ def test_events_are_known_by_their_type_name_or_values(y, places):
 @pytest.mark.parametrize(
     ("y", "message"),
     [
-        (
-            fields(a=2 * EVENT, b=EVENT + 1),
-            "not clear which of the fields 'a' and 'b' is the event",
-        ),
+        (fields(a=2 * EVENT, b=EVENT + 1), "not clear which of the fields 'a' and 'b' is the"),
         (fields(True, event=EVENT, time=DAYS), r"such as y\[\['event', 'time'\]\]"),
-        (
-            pd.DataFrame({"x": "text", "event": EVENT, "time": DAYS}),
-            "3 columns, 'x', 'event', 'time'",
-        ),
+        (pd.DataFrame({"x": "text", "event": EVENT, "time": DAYS}), "3 columns, 'x', 'event', 't"),
         (fields(event=EVENT, time=pd.to_timedelta(DAYS, "D")), r"y\['time'\] contains durations"),
         (fields(status=["dead"] * 300, time=DAYS), "'status' of y contains text .*'dead' in row 0"),
         (fields(event=EVENT * 181500, time=DAYS), "number the causes .*; y contains 181500"),
@@ -69,10 +63,7 @@ def test_events_are_known_by_their_type_name_or_values(y, places):
         (fields(event=-EVENT, time=DAYS), "row [0-9]+ .* is negative; causes"),
         (np.zeros(300, dtype=[("event", int, (2,)), ("time", float)]), r"the shape \(300, 2\)"),
         ((DAYS, Y["event"]), r"zip\(\*y\)\), dtype=\[\('time', float\), \('event', bool\)\]"),
-        (
-            [list(EVENT), list(DAYS)],
-            r"zip\(\*y\)\), dtype=\[\('event', bool\), \('time', float\)\]",
-        ),
+        ([list(EVENT), list(DAYS)], r"zip\(\*y\)\), dtype=\[\('event', bool\), \('time', float\)"),
         (list(zip(DAYS, Y["event"], strict=True)), r"list .*dtype=\[\('time', float\), \('event'"),
         (pd.Series(list(zip(Y["event"], DAYS, strict=True))), r"dtype=\[\('event', bool\), \('tim"),
     ],

@@ -259,12 +259,7 @@ OF_TWO = tree().fit(X, TWO).calibrate(X + 1, TWO)
         (calibrated(), {"step": -1}, InvalidParameter, "step must be a positive number, or 0 for"),
         (calibrated(), {"half_life": 0}, InvalidParameter, "half_life must be a positive number"),
         (IN_FOLDS, {}, InvalidData, "the folds of the fit calibrated its members; call calibrate"),
-        (
-            BY_GROUP,
-            {},
-            InvalidData,
-            "one level for all rows, but the model was calibrated by group",
-        ),
+        (BY_GROUP, {}, InvalidData, "one level for all rows, but the model was calibrated by"),
         (OF_TWO, {}, InvalidData, "follows the coverage of one target, but the model has 2; fit a"),
     ],
 )

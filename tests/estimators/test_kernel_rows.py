@@ -41,12 +41,7 @@ def draw(n=50, d=2, seed=0):
 
 @pytest.mark.parametrize(
     "make",
-    [
-        KernelBoostingRegressor,
-        KernelBoostingClassifier,
-        SparseKernelRidge,
-        SparseKernelClassifier,
-    ],
+    [KernelBoostingRegressor, KernelBoostingClassifier, SparseKernelRidge, SparseKernelClassifier],
 )
 def test_an_integer_weight_is_repetition_to_the_last_bit(make):
     X, y = draw()
