@@ -561,6 +561,16 @@ def test_inputs_without_information(estimator, values):
     np.testing.assert_array_equal(model.feature_importances_, 0)
 
 
+@pytest.mark.parametrize("scale", [1e-320, 1e-300, 1e150])
+def test_targets_of_any_size(scale):
+    model = regressor(learning_rate=1.0)
+    expected = model.fit(X, Y).predict(X)
+    found = model.fit(X, Y * scale).predict(X)
+    assert np.isfinite(found).all()
+    if scale > 1e-320:  # whose multiples are few
+        np.testing.assert_allclose(found / scale, expected, rtol=1e-6)
+
+
 def test_predictions_are_new_arrays():
     model = classifier().fit(X, LABELS)
     first = model.predict_proba(X)
