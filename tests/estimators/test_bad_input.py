@@ -643,6 +643,10 @@ def test_scores_name_the_row(make, y):
     assert model.score(X, y, weight) == pytest.approx(model.score(X[again], y[again]))
 
 
+def test_scores_of_labels_that_are_new():
+    assert classifier().fit(X, LABELS).score(X, LABELS + 5) == 0
+
+
 @pytest.mark.parametrize("dtype", [float, int, bool, object, str])
 def test_tables_of_three_dimensions(dtype):
     model, cube = regressor().fit(X, Y), np.zeros((4, 5, 2)).astype(dtype)

@@ -2,19 +2,18 @@
 
 import numpy as np
 import pytest
-from sklearn.model_selection import (
-    GroupShuffleSplit,
-    KFold,
-    PredefinedSplit,
-)
+import sklearn
+from sklearn.model_selection import GroupShuffleSplit, KFold, PredefinedSplit
 
 import hilboost
 from hilboost import (
+    AdaBoostKernelClassifier,
     AveragedKernelRidge,
     BayesianCommitteeMachine,
     BoostingRegressor,
     ConvexKernelRidge,
     KernelBoostingRegressor,
+    MixtureOfKernelExperts,
     OutputKernelBoostingRegressor,
     SparseKernelRidge,
     StackedKernelRidge,
@@ -54,6 +53,22 @@ def test_new_groups_are_predicted_better(model, by):
     model.set_params(random_state=0)
     by_rows = model.fit(X[KNOWN], Y[KNOWN]).score(X[NEW], Y[NEW])
     assert model.fit(X[KNOWN], Y[KNOWN], **{by: GROUPS[KNOWN]}).score(X[NEW], Y[NEW]) > by_rows
+
+
+@pytest.mark.parametrize(
+    ("model", "by"),
+    [
+        (KernelBoostingRegressor(kernel=[Gaussian(1.0), Gaussian(4.0)]), "time"),
+        (KernelBoostingRegressor(tuning="marginal_likelihood"), "groups"),
+        (AdaBoostKernelClassifier(n_estimators=2), "groups"),
+        (MixtureOfKernelExperts(**SUBSETS), "time"),
+        (OutputKernelBoostingRegressor(learner="kernel", loss="absolute_error"), "time"),
+    ],
+)
+def test_other_estimators_and_losses(model, by):
+    y = Y > 0 if sklearn.base.is_classifier(model) else Y
+    model.set_params(random_state=0).fit(X[KNOWN], y[KNOWN], **{by: GROUPS[KNOWN]})
+    assert np.isfinite(model.predict_raw(X)).all()
 
 
 def test_standard_deviations_are_those_of_new_groups():
