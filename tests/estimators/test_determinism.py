@@ -61,7 +61,7 @@ LARGE = [
 @pytest.mark.parametrize("loss", LARGE, ids=ids(LARGE))
 @pytest.mark.parametrize("multi_output", ["separate", "shared"])
 def test_number_of_threads_on_many_rows(loss, multi_output):
-    X, y = draw(loss, n=9_000, d=20)
+    X, y = draw(loss, n=20_000, d=12)
     parameters = {"n_estimators": 3, "max_leaf_nodes": 31, "multi_output": multi_output}
     model = loss.build(**PLAIN | parameters)
     one, *others = (fit_on(n_threads, clone(model), X, y) for n_threads in (1, 2, 4))
