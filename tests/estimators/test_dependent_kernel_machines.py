@@ -63,6 +63,7 @@ def test_new_groups_are_predicted_better(model, by):
         (AdaBoostKernelClassifier(n_estimators=2), "groups"),
         (MixtureOfKernelExperts(**SUBSETS), "time"),
         (OutputKernelBoostingRegressor(learner="kernel", loss="absolute_error"), "time"),
+        (OutputKernelBoostingRegressor(n_estimators=20), "groups"),
     ],
 )
 def test_other_estimators_and_losses(model, by):

@@ -82,8 +82,12 @@ def test_length_scales_that_collapse(stages, scale, regularization):
 @pytest.mark.parametrize("solver", ["closed_form", "conjugate_gradient"])
 @pytest.mark.parametrize(
     "kernel",
-    [lambda A, B: np.tanh(A @ B.T - 1), lambda A, B: A @ B.T - 5.0],
-    ids=["sigmoid", "minus-constant"],
+    [
+        lambda A, B: -((A[:, None] - B[None]) ** 2).sum(axis=2),
+        lambda A, B: np.tanh(A @ B.T - 1),
+        lambda A, B: A @ B.T - 5.0,
+    ],
+    ids=["negative-distance", "sigmoid", "minus-constant"],
 )
 def test_kernels_that_are_not_positive(stages, kernel, solver):
     given = PLAIN | {"kernel": CallableKernel(kernel), "stages": stages, "solver": solver}
