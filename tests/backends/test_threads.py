@@ -129,10 +129,25 @@ def test_nobody_waits_for_a_thread_that_does_not_come():
             blocked.wait()
 
     with ThreadTeam(2) as team:
-        team.cooperate(work, may_go.set)  # ends here, while the other thread is still busy
+        team.cooperate(work, may_go.set, 2)  # ends here, while the other thread is still busy
         assert team.map(lambda task: task**2, range(50)) == [task**2 for task in range(50)]
         assert not may_go.is_set()
         may_go.set()
+
+
+def test_no_more_threads_than_are_wanted_take_part():
+    came = []
+    with ThreadTeam(4) as team:
+        for n_threads in (1, 2, 3):
+            all_came = threading.Barrier(n_threads)
+
+            def work(thread, all_came=all_came):
+                came.append(thread)
+                all_came.wait(timeout=20)
+
+            team.cooperate(work, all_came.abort, n_threads)
+            assert len(came) == n_threads
+            came.clear()
 
 
 def test_an_error_in_a_task_ends_the_others():

@@ -176,12 +176,14 @@ class ThreadTeam:
         """
         self._call(work, self.n_threads, on_error, waits_for_all=True)
 
-    def cooperate(self, work: Callable[[int], Any], on_error: Callable[[], None]) -> None:
-        """Call ``work(thread)`` here, and in other threads that are free before it ends.
+    def cooperate(
+        self, work: Callable[[int], Any], on_error: Callable[[], None], n_threads: int
+    ) -> None:
+        """Call ``work(thread)`` here, and in so many threads in all if they are free in time.
 
         The threads claim tasks; a call ends when all tasks are done, whoever has done them.
         """
-        self._call(work, self.n_threads, on_error)
+        self._call(work, min(n_threads, self.n_threads), on_error)
 
     def map(
         self, function: Callable[[Any], Any], tasks: Iterable[Any], per_thread: int = 1

@@ -7,6 +7,7 @@ that trees may differ where splits are equal up to rounding.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -18,8 +19,8 @@ from hilboost.core.exchange import Exchange
 from hilboost.engine.driver import GrowthLoop, open_nodes
 from hilboost.engine.ops.cpu.binning import BinTable
 from hilboost.engine.ops.cpu.column_splits import NO_GAIN
-from hilboost.engine.ops.cpu.nodes import COLUMN, LEFT, N_ROWS, RIGHT
-from hilboost.engine.ops.cpu.operations import CpuOperations
+from hilboost.engine.ops.cpu.nodes import BEGIN, COLUMN, END, LEFT, N_ROWS, RIGHT
+from hilboost.engine.ops.cpu.operations import CpuOperations, n_parts
 from hilboost.engine.ops.cpu.vector_candidates import CUT, SIDE, draw_candidates, empty_candidates
 from hilboost.engine.ops.cpu.vector_cuts import NodeRows
 from hilboost.engine.ops.cpu.vector_grow import set_priority, sum_rows
@@ -42,7 +43,7 @@ class VectorLoop(GrowthLoop):
         super().__init__(growth, operations, by_node)
         if limits.in_turn:
             self._room = 2**62  # no node is divided in vain
-        self._growth, self._together, self._exchange = growth, operations.together, exchange
+        self._growth, self._team, self._exchange = growth, operations.team, exchange
         self._bins = np.arange(growth.table.n_bins, dtype=dtypes.ROW)
         self._marked = growth.categories.is_category
 
@@ -102,8 +103,16 @@ class VectorLoop(GrowthLoop):
     def _present_here(self, node: np.int64) -> NDArray[np.uint8]:
         growth = self._growth
         present = np.zeros(growth.ranges.low.shape, dtype=np.uint8)
-        self._together(lambda threads: mark_bins(threads, node, growth, present))
+        self._in_parts(node, len(present), lambda *part: mark_bins(*part, node, growth, present))
         return present
+
+    def _in_parts(
+        self, node: int | np.int64, n_columns: int, work: Callable[[int, int], None]
+    ) -> None:
+        """Read some columns of a node's rows here, in parts that threads share."""
+        fields, team = self._fields, self._team
+        n = min(n_columns, n_parts(team, n_columns * int(fields[node, END] - fields[node, BEGIN])))
+        team.map(lambda part: work(part, n), range(n))
 
     def _drawn(self, node: np.int64, present: NDArray[np.bool_] | None) -> _Candidates:
         """Draw the columns of a node, and their cuts if these are random."""
@@ -127,7 +136,8 @@ class VectorLoop(GrowthLoop):
         else:
             groups, n_bins = np.where(part.goes_left(self._marked, n_bins), 0, -1), 1
         sums = np.zeros((len(columns), n_bins, growth.sums.totals.shape[1] + 3))
-        self._together(lambda threads: sum_bins(threads, node, columns, groups, growth, sums))
+        given = node, columns, groups, growth, sums
+        self._in_parts(node, len(columns), lambda *part: sum_bins(*part, *given))
         return sums
 
     def _search_columns(self, part: _Candidates, sums: Floats) -> None:

@@ -59,7 +59,7 @@ from hilboost.engine.ops.cpu.split_search import (
 )
 from hilboost.engine.ops.cpu.sync import share
 
-_NANOSECONDS_PER_CELL = 3
+NANOSECONDS_PER_CELL = 3
 """That the search of a bin of both children takes, roughly."""
 
 
@@ -240,7 +240,7 @@ def cut_columns(n_pairs, step, growth):
     for i in range(n_pairs):
         batch.first_task[i + 1] = (i + 1) * n_groups
     n_cells = growth.histograms.slots.shape[1]
-    start_step(step, n_pairs, work + _NANOSECONDS_PER_CELL * n_cells * n_pairs, batch)
+    start_step(step, n_pairs, work + NANOSECONDS_PER_CELL * n_cells * n_pairs, batch)
 
 
 @inner

@@ -39,7 +39,7 @@ from hilboost.engine.ops.cpu.sync import share
 
 _ROWS_PER_TASK = 2**14
 """Rows whose bins of one word are summed in one task, or as many of more words."""
-_NANOSECONDS_PER_WORD = 3
+NANOSECONDS_PER_WORD = 3
 """That the sums of eight columns of one row take, roughly."""
 
 
@@ -57,7 +57,7 @@ def sums_when_searching(n_threads, growth):
         n_rows = fields[batch.summed[i], END] - fields[batch.summed[i], BEGIN]
         if n_threads == 1 or _joins(n_rows, growth.joint) or n_rows >= 2 * _ROWS_PER_TASK:
             return False
-        work += _NANOSECONDS_PER_WORD * growth.table.words.shape[0] * n_rows
+        work += NANOSECONDS_PER_WORD * growth.table.words.shape[0] * n_rows
     batch.n_parts[: batch.state[N_SUMMED]] = 0
     batch.state[WORK] = work
     return True
@@ -79,7 +79,7 @@ def cut_sums(n_threads, growth):
                 of_rows = max(1, n_rows * n_words // (of_words * _ROWS_PER_TASK))
         batch.n_parts[i] = of_rows
         batch.first_task[i + 1] = batch.first_task[i] + of_words * of_rows
-        work += _NANOSECONDS_PER_WORD * n_words * n_rows
+        work += NANOSECONDS_PER_WORD * n_words * n_rows
     batch.state[N_SUMS] += 1
     start_step(SUM, batch.state[N_SUMMED], work, batch)
 

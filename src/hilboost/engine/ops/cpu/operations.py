@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
+from math import inf
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -36,11 +37,12 @@ from hilboost.engine.ops.cpu.fixed_point import (
 )
 from hilboost.engine.ops.cpu.grow import WHOLE_TREE, grow
 from hilboost.engine.ops.cpu.grown_tree import GrownTree
-from hilboost.engine.ops.cpu.growth import Growth
+from hilboost.engine.ops.cpu.growth import NANOSECONDS_PER_CELL, Growth
 from hilboost.engine.ops.cpu.leaf_words import BLOCK
 from hilboost.engine.ops.cpu.leaves import LeafGradients, LeafNumbers, RowsOfLeaves, leaf_sums
-from hilboost.engine.ops.cpu.nodes import BEGIN, END
-from hilboost.engine.ops.cpu.partition import partition_nodes
+from hilboost.engine.ops.cpu.node_histogram import NANOSECONDS_PER_WORD
+from hilboost.engine.ops.cpu.nodes import BEGIN, END, NodeStore
+from hilboost.engine.ops.cpu.partition import NANOSECONDS_PER_ROW, partition_nodes
 from hilboost.engine.ops.cpu.sync import ABORT, Threads, new_sync
 
 if TYPE_CHECKING:
@@ -49,6 +51,8 @@ if TYPE_CHECKING:
 MOST_BINS = 512
 _BLOCK_ROWS = 2**15
 _PART = 2**14
+_WORTH_ASKING = 200_000
+"""Nanoseconds of work for each thread of Python that is asked to take part in it."""
 
 
 def n_parts(team: ThreadTeam, n_numbers: int) -> int:
@@ -103,7 +107,8 @@ class CpuOperations:
         batch.divided[:n], batch.state[[STEP, N_DIVIDED]] = nodes, (BEGIN_TREE, n)
         given = growth.table, growth.nodes, growth.categories, growth.buffers, batch
         if n > 0:
-            self.cooperate(lambda threads: partition_nodes(threads, *given))
+            work = NANOSECONDS_PER_ROW * _n_rows(growth.nodes, nodes)
+            self.cooperate(lambda threads: partition_nodes(threads, *given), work)
         return batch.n_left[:n].copy()
 
     def histogram(self, growth: Growth, nodes: NDArray[np.int64]) -> None:
@@ -113,23 +118,25 @@ class CpuOperations:
         batch.summed[:n], batch.first_sum[: n + 1] = nodes, np.arange(n + 1)
         batch.pairs[:n], batch.modes[:n] = nodes[:, None], ONLY_SUMMED
         if n > 0:
-            self.cooperate(lambda threads: grow(threads, SUM, growth, None))
+            work = NANOSECONDS_PER_WORD * len(growth.table.words) * _n_rows(growth.nodes, nodes)
+            self.cooperate(lambda threads: grow(threads, SUM, growth, None), work)
 
     def search(self, growth: Growth, nodes: NDArray[np.int64], columns: NDArray[np.uint8]) -> None:
         """Note the best split of each node, or one split of all of them."""
         batch, n = growth.batch, len(nodes)
+        work = NANOSECONDS_PER_CELL * growth.histograms.slots.shape[1] * n
         growth.scratch.drawn[:n, 0] = columns
         if growth.rules.symmetric:
             batch.divided[:n] = nodes
             batch.state[[STEP, N_DIVIDED, N_PAIRS]] = BEGIN_TREE, n, 0
             summed = np.empty((self.n_threads, MOST_BINS))
-            self.cooperate(lambda threads: grow(threads, SEARCH, growth, summed))
+            self.cooperate(lambda threads: grow(threads, SEARCH, growth, summed), work)
             return
         batch.state[[STEP, N_PAIRS]] = BEGIN_TREE, n
         batch.first_sum[: n + 1] = 0
         batch.pairs[:n], batch.modes[:n] = nodes[:, None], SEARCHED
         if n > 0:
-            self.cooperate(lambda threads: grow(threads, SEARCH, growth, None))
+            self.cooperate(lambda threads: grow(threads, SEARCH, growth, None), work)
 
     def leaves(
         self, growth: Growth | VectorGrowth, leaves: NDArray[np.int64], learned: LeafGradients
@@ -176,25 +183,23 @@ class CpuOperations:
         summed = np.empty((self.n_threads, MOST_BINS)) if symmetric else None
         self.cooperate(lambda threads: grow(threads, WHOLE_TREE, growth, summed))
 
-    def cooperate(self, work: Callable[[Threads], None]) -> None:
-        """Begin tasks that other threads share if they come in time."""
-        self._call(self.team.cooperate, work)
-
-    def together(self, step: Callable[[Threads], None]) -> None:
-        """Run a step on all threads, each of which has a share of it."""
-        self._call(self.team.run, step)
-
-    def _call(self, run: Callable[..., None], work: Callable[[Threads], None]) -> None:
-        sync = new_sync()
+    def cooperate(self, work: Callable[[Threads], None], nanoseconds: float = inf) -> None:
+        """Begin tasks that other threads share if they come in time, and are worth asking."""
+        n_threads, sync = int(min(self.n_threads, 1 + nanoseconds // _WORTH_ASKING)), new_sync()
 
         def one(thread: int) -> None:
             if thread < self.n_threads:
-                work(Threads(thread, self.n_threads, sync))
+                work(Threads(thread, n_threads, sync))
 
         def abort() -> None:
             sync[ABORT] = 1
 
-        run(one, on_error=abort)
+        self.team.cooperate(one, abort, n_threads)
+
+
+def _n_rows(nodes: NodeStore, chosen: NDArray[np.int64]) -> int:
+    """How many rows some nodes have here."""
+    return int(np.sum(nodes.fields[chosen, END] - nodes.fields[chosen, BEGIN]))
 
 
 def _runs(

@@ -55,7 +55,7 @@ from hilboost.engine.ops.cpu.sync import claim, finish, is_last, publish, share
 
 _AHEAD = 256
 """Rows between the one whose bin is read and the one whose bin is asked for."""
-_NANOSECONDS_PER_ROW = 2
+NANOSECONDS_PER_ROW = 2
 """That dividing a node takes on one thread, roughly."""
 
 
@@ -174,7 +174,7 @@ def cut_rows(n_threads, nodes, batch):
         n_rows = fields[node, END] - fields[node, BEGIN]
         batch.n_parts[i] = 1 if n_threads == 1 else 1 + n_rows // ROWS_PER_PART
         batch.first_task[i + 1] = batch.first_task[i] + batch.n_parts[i]
-        work += _NANOSECONDS_PER_ROW * n_rows
+        work += NANOSECONDS_PER_ROW * n_rows
     start_step(FLAG, batch.state[N_DIVIDED], work, batch)
 
 

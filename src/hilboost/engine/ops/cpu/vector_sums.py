@@ -16,24 +16,26 @@ from hilboost.engine.ops.cpu.vector_state import WEIGHT
 
 
 @compiled
-def mark_bins(threads, node, growth, present):
-    """Mark the bins that have rows of a node.
+def mark_bins(part, n_parts, node, growth, present):
+    """Mark the bins that have rows of a node, in every column of a part.
 
-    threads : Threads; growth : VectorGrowth; present : (d, n_bins) uint8, zero at first
+    growth : VectorGrowth; present : (d, n_bins) uint8, zero at first
     """
     fields = growth.nodes.fields
     rows = growth.buffers.rows[fields[node, ARRAY]]
-    for column in range(threads.number, present.shape[0], threads.n_threads):
+    for column in range(part, present.shape[0], n_parts):
         offset = offset_of(growth.table, column)
         for i in range(fields[node, BEGIN], fields[node, END]):
             present[column, bin_of(growth.table, offset, rows[i])] = 1
 
 
 @compiled
-def sum_bins(threads, node, columns, groups, growth, sums):
-    """Sum gradients, weights, squares and numbers of a node's rows by groups of bins of columns.
+def sum_bins(part, n_parts, node, columns, groups, growth, sums):
+    """Sum gradients, weights, squares and numbers of a node's rows by groups of bins.
 
-    threads : Threads; columns : (c,) int64; growth : VectorGrowth
+    Of ``columns``, the number of the first one is ``part``, and every ``n_parts``-th follows.
+
+    columns : (c,) int64; growth : VectorGrowth
     groups : (c, n_bins) int64, -1 for bins that are left out
     sums : (c, n_groups, k + 3) float64, zero at first
     """
@@ -41,7 +43,7 @@ def sum_bins(threads, node, columns, groups, growth, sums):
     rows = growth.buffers.rows[fields[node, ARRAY]]
     values, k = gradients.values, gradients.values.shape[1]
     weighted = gradients.weights.shape[0] > 0
-    for c in range(threads.number, columns.shape[0], threads.n_threads):
+    for c in range(part, columns.shape[0], n_parts):
         offset = offset_of(growth.table, columns[c])
         for i in range(fields[node, BEGIN], fields[node, END]):
             row = rows[i]
