@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from typing import Any
 
@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from hilboost.backends.random_bits import Purpose, key_of
-from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dependence import Dependence
 from hilboost.core.dtypes import Floats
 from hilboost.core.loss import Loss
@@ -111,8 +110,6 @@ class HeldOutOutputs:
     trees: Floats  # (n, r)
     kernel: Floats  # (n, r)
     of_few: bool = False  # whether the table has few rows
-    # threads that share targets and parts of the rows; the weights do not depend on them
-    team: ThreadTeam = field(default_factory=ThreadTeam)
 
     @cached_property
     def mass(self) -> Floats:
@@ -150,7 +147,7 @@ class HeldOutOutputs:
         The error of a mean is large if a few rows have large losses.  The gain counts as certain,
         too, if losses decrease that are bounded: their tanh in units of the loss of a constant.
         """
-        each = self.team.map(HeldOutOutputs._blend, self.each_target)
+        each = (one._blend() for one in self.each_target)
         weights, gains, errors, losses, of_weight = zip(*each, strict=True)
         return Blend(
             np.column_stack(weights),
@@ -175,13 +172,11 @@ class HeldOutOutputs:
         if not is_random:
             part_of = parts(key_of(0, Purpose.FOLDS_COMPARED), n_parts, self.target)
 
-        def judge(place: int) -> None:
+        for place in np.unique(part_of).tolist():
             judged = slice(place, None, n_parts) if is_random else np.flatnonzero(part_of == place)
             others, rows = self._rows(part_of != place), self._rows(judged)
             of_both[judged] = rows.losses(others._fitted(loss, weights))
             of_trees[judged] = rows.losses(others._fitted(loss, TREES, most=(None, 0.0)))
-
-        self.team.map(judge, np.unique(part_of).tolist())
         gains, of_weight = alone - of_both, self._mean(alone - of_trees) / loss
         if not np.isfinite([*weights, *gains]).all():
             return no_gain
@@ -195,11 +190,7 @@ class HeldOutOutputs:
 
     def lowest_losses(self) -> Floats:
         """Mean loss of each target with the best weights, (c,)."""
-
-        def lowest(one: HeldOutOutputs) -> float:
-            return one._lowest(one.mean_loss(TREES), _BOTH)
-
-        return np.array(self.team.map(lowest, self.each_target))
+        return np.array([one._lowest(one.mean_loss(TREES), _BOTH) for one in self.each_target])
 
     def lowest_of_kernel(self) -> float:
         """Mean loss with the best weight of the kernel machine alone."""

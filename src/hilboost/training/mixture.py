@@ -229,8 +229,8 @@ class KernelTrial:
     def _outputs(self, target: Target, trees: Floats, kernel: Floats) -> HeldOutOutputs:
         recipe = self._recipe
         of_few = recipe.data.target.n_rows < FEW_ROWS
-        start, team = recipe.initial_raw, self._run.team
-        return HeldOutOutputs(recipe.config.loss, start, target, trees, kernel, of_few, team)
+        loss, start = recipe.config.loss, recipe.initial_raw
+        return HeldOutOutputs(loss, start, target, trees, kernel, of_few)
 
     def _trees(self, n_stages: int | None = None) -> list[Floats]:
         """Outputs of the first stages for the held-out rows of each member."""
