@@ -94,8 +94,9 @@ def _compiled(request: StageRequest, negative: Floats, hessian: Floats, n_thread
     """Inputs of the compiled code besides the trees."""
     n, _ = request.raw.shape
     n_stages = len(request.generators)
-    parts = np.full(n, LEARNED if request.rows is None else HELD_OUT, dtype=np.int64)
+    parts = np.zeros(n, dtype=np.int64)  # memory that is not touched before it is read
     if request.rows is not None:
+        parts[:] = HELD_OUT
         parts[request.rows] = LEARNED
     codes = request.y[: n if request.loss == _SOFTMAX else 0, 0]
     pool, draws_rows = request.rows, request.n_drawn is not None

@@ -86,7 +86,7 @@ class RowBits:
 
 _BLOCK_BYTES = 2**24
 _HASHED_CELLS = 2**14
-_PART = 2**16
+_FIRST_PART, _PART = 2**13, 2**16
 
 
 class BlockTable(ABC):
@@ -121,9 +121,11 @@ class BlockTable(ABC):
         return np.concatenate([np.empty(0, np.uint64), *found])
 
     def parts(self) -> Iterator[BlockTable]:
-        """Yield tables of consecutive rows, of all columns."""
-        for begin in range(0, len(self), _PART):
-            yield self[begin : begin + _PART]
+        """Yield tables of consecutive rows, of all columns: small ones first."""
+        begin, size = 0, _FIRST_PART
+        while begin < len(self):
+            yield self[begin : begin + size]
+            begin, size = begin + size, min(2 * size, _PART)
 
     @abstractmethod
     def __getitem__(self, rows: Any) -> BlockTable:
