@@ -40,7 +40,7 @@ _FIELD = 2**20  # of the ticket; a step has far fewer tasks, of 2**14 rows or wo
 _OVER = _FIELD - 1  # in place of the number of tasks, when there are no more steps
 _SPIN_LONG, _SPIN_BRIEFLY = 0 if INTERPRETED else 200_000, 0 if INTERPRETED else 10_000
 """Nanoseconds before a thread sleeps, as long as none has lost its core, and then."""
-_LOST_ITS_CORE = 50_000
+_LOST_ITS_CORE = 200_000
 """Nanoseconds between two looks of a thread that spins which tell that another program ran."""
 
 
