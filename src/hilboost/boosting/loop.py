@@ -130,11 +130,7 @@ def _take_snapshot(config: BoostingConfig, state: TrainingState) -> None:
 
 
 def advance(
-    config: BoostingConfig,
-    target: Target,
-    member: EnsembleMember,
-    turn: StageKey,
-    team: ThreadTeam,
+    config: BoostingConfig, target: Target, member: EnsembleMember, turn: StageKey, team: ThreadTeam
 ) -> None:
     """Fit one stage of one member: gradients, base models, rules, update."""
     sample = config.sampling.draw(target, member.rows, turn, team)

@@ -56,11 +56,7 @@ class StagesAhead:
 
     @classmethod
     def of(
-        cls,
-        config: BoostingConfig,
-        target: Target,
-        state: TrainingState,
-        team: ThreadTeam,
+        cls, config: BoostingConfig, target: Target, state: TrainingState, team: ThreadTeam
     ) -> StagesAhead:
         """Create the object that fits the stages that follow the state."""
         is_possible = (

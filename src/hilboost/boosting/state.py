@@ -79,10 +79,7 @@ class TrainingState:
         ]
         metrics = {name: values[begin:] for name, values in self.metrics.items()}
         return TrainingState(
-            members,
-            train=self.train[begin:],
-            validation=self.validation[begin:],
-            metrics=metrics,
+            members, train=self.train[begin:], validation=self.validation[begin:], metrics=metrics
         )
 
     def extend(self, later: TrainingState) -> None:

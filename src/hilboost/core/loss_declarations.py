@@ -17,13 +17,7 @@ _OF_THE_FORMULA = (
     "of_distance",
     "divides_rows",
 )
-_NAMES = (
-    "compiled_name",
-    "regressor_name",
-    "classifier_name",
-    "ranker_name",
-    "survival_name",
-)
+_NAMES = ("compiled_name", "regressor_name", "classifier_name", "ranker_name", "survival_name")
 
 
 class LossDeclarations:

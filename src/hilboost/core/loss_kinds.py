@@ -37,12 +37,7 @@ class LeafLoss(Loss):
 
     @abstractmethod
     def leaf_values(
-        self,
-        target: Target,
-        raw: Floats,
-        leaves: NDArray[np.int32],
-        n_leaves: int,
-        columns: slice,
+        self, target: Target, raw: Floats, leaves: NDArray[np.int32], n_leaves: int, columns: slice
     ) -> Floats:
         """Compute the best constants to add to some columns of ``raw`` in each leaf."""
 

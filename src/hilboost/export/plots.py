@@ -74,10 +74,7 @@ def plot_tree(
         pyplot = required("matplotlib.pyplot", "plot_tree")
 
         a_level = 0.6 + _INCHES_A_LETTER * max(map(len, texts))
-        size = (
-            max(a_level * (depth.max() + 1.1), 5.5),
-            _INCHES_A_LEAF * len(chosen.values) + 1.1,
-        )
+        size = (max(a_level * (depth.max() + 1.1), 5.5), _INCHES_A_LEAF * len(chosen.values) + 1.1)
         ax = pyplot.figure(figsize=size, layout="constrained").add_subplot()
     ax.set_axis_off()
     ax.set_xlim(-0.5, depth.max() + 0.6)

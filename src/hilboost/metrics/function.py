@@ -31,10 +31,7 @@ class FunctionMetric(Metric):
     kind = "all"
 
     def __init__(
-        self,
-        function: Callable[..., Any],
-        higher_is_better: bool = False,
-        name: str | None = None,
+        self, function: Callable[..., Any], higher_is_better: bool = False, name: str | None = None
     ) -> None:
         self.function = function
         self.higher_is_better = higher_is_better  # type: ignore[misc]

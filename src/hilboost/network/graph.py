@@ -94,11 +94,7 @@ def _checked_matrix(matrix: Floats) -> Floats:
 
 
 def diffusion_kernel(
-    adjacency: Any,
-    coefficient: float = 1.0,
-    *,
-    scaled: bool = False,
-    n_vertices: int | None = None,
+    adjacency: Any, coefficient: float = 1.0, *, scaled: bool = False, n_vertices: int | None = None
 ) -> Floats:
     """Diffusion kernel ``exp(-β L)`` with Laplacian ``L = D - A`` (Kondor and Lafferty 2002).
 

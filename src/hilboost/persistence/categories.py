@@ -69,9 +69,7 @@ def from_file(header: dict[str, Any], arrays: Arrays, schema: Schema) -> Encodin
     )
     require(all(bool(((c >= 0) & (c < MAX_LEVELS)).all()) for c in codes), "category_merged")
     parts = _split(
-        require_finite(arrays, "category_shares"),
-        [of_column[k] for k in shares],
-        "category_shares",
+        require_finite(arrays, "category_shares"), [of_column[k] for k in shares], "category_shares"
     )
     encoding = Encoding(
         schema.n_columns,

@@ -58,11 +58,7 @@ def to_file(
 
 
 def from_file(
-    fields: Any,
-    arrays: Arrays,
-    model: AdditiveModel,
-    n_features: int,
-    reader: ValueReader,
+    fields: Any, arrays: Arrays, model: AdditiveModel, n_features: int, reader: ValueReader
 ) -> tuple[KernelMachineSummary, str | None]:
     """Read what :func:`to_file` wrote, and the name of the stages."""
     require_kind(fields, dict, "machine")

@@ -20,11 +20,7 @@ from hilboost.stream.source import dataset_of, require_column, table_of, values_
 from hilboost.validation.choices import check_supported_values
 
 Estimator = TypeVar("Estimator")
-_SUPPORTED = {
-    "learner": ("tree", "auto"),
-    "n_shards": (1,),
-    "warm_start": (False,),
-}
+_SUPPORTED = {"learner": ("tree", "auto"), "n_shards": (1,), "warm_start": (False,)}
 
 
 def fit(

@@ -352,9 +352,5 @@ def _compare_onnx(exported: Any, model: Any, X: object) -> None:
         expected = np.column_stack([*model.predict_distribution(X).parameters.values()])
     (found,) = session.run([output], {"X": np.asarray(X, dtype=np.float64)})
     ensure_close(
-        found,
-        expected,
-        "The ONNX model must give equal predictions.",
-        rtol=1e-6,
-        atol=1e-8,
+        found, expected, "The ONNX model must give equal predictions.", rtol=1e-6, atol=1e-8
     )

@@ -11,12 +11,7 @@ from numpy.typing import NDArray
 from hilboost.core.dtypes import Floats, PerRow
 from hilboost.core.errors import InvalidData, shown
 from hilboost.tables.reading import as_array, named_columns
-from hilboost.validation.event_times import (
-    FORMS,
-    events_in,
-    events_in_columns,
-    refuse_pairs,
-)
+from hilboost.validation.event_times import FORMS, events_in, events_in_columns, refuse_pairs
 from hilboost.validation.groups import check_groups
 from hilboost.validation.targets import check_length
 from hilboost.validation.weights import as_numbers

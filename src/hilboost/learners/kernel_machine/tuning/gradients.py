@@ -13,11 +13,7 @@ from hilboost.kernels import Additive
 from hilboost.learners.kernel_machine.tuning.metric import Metric, learned_metric
 from hilboost.learners.kernel_machine.tuning.refined_metrics import refined_metrics
 from hilboost.learners.kernel_machine.tuning.scoring import Candidate, Rows
-from hilboost.learners.kernel_machine.tuning.table_kernel import (
-    USUAL_FAMILY,
-    Columns,
-    TableKernel,
-)
+from hilboost.learners.kernel_machine.tuning.table_kernel import USUAL_FAMILY, Columns, TableKernel
 
 _FEWEST_ROWS, _ROWS, _ROWS_OF_MAP = 20, 400, 1000
 _MOST_COLUMNS, _MOST_ADDITIVE = 256, 24
