@@ -39,3 +39,11 @@ class RowSample:
     stage: int = 0
     rate: float | None = None
     dependence: Dependence | None = None
+
+    def weights_of_all(self, n: int) -> Floats | None:
+        """Weight of every row (n,), 0 outside the sample; ``None`` means 1 for all."""
+        if self.rows is None:
+            return self.weight
+        weight = np.zeros(n)
+        weight[self.rows] = 1.0 if self.weight is None else self.weight[self.rows]
+        return weight

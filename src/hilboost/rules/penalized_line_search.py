@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 from scipy.optimize import brentq
@@ -15,7 +15,9 @@ from hilboost.core.errors import IncompatibleParts
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.core.rule import State
-from hilboost.learners.kernel_machine.descending import Descending, sample_weights
+
+if TYPE_CHECKING:  # trees have no penalty
+    from hilboost.learners.kernel_machine.descending import Descending
 
 _FLAT = 0.1
 _LONGEST = 2.0**20
@@ -39,7 +41,7 @@ class PenalizedLineSearch:
     keeps_whole_steps: bool = False
 
     def check(self, loss: Loss, learner: Learner) -> None:
-        """Check that the results of the learner are :class:`Descending`."""
+        """Check that the results of the learner have a penalty."""
         if not learner.capabilities.penalizes:
             raise IncompatibleParts(
                 f"a penalized line search requires a learner with a penalty, and "
@@ -48,8 +50,7 @@ class PenalizedLineSearch:
 
     def __call__(self, stage: Stage, state: State) -> Stage:
         """Multiply the coefficients by the length, which is 0 if the step is not a descent."""
-        (fitted,) = state.fitted
-        assert isinstance(fitted, Descending)
+        fitted = cast("Descending", state.fitted[0])
         assert fitted.outputs is not None
         descents = np.atleast_1d(fitted.descent)
         if len(descents) == 1:
@@ -85,7 +86,7 @@ class PenalizedLineSearch:
         rise = _rises(state, raw, outputs, penalty_slope, penalty_curvature)
         if self._keeps_whole(fitted) and rise(1.0) <= 0:
             return 1.0
-        weight = sample_weights(state.sample, len(outputs))
+        weight = state.sample.weights_of_all(len(outputs))
         weighted = outputs if weight is None else outputs * weight[:, None]
 
         def slope(length: float) -> float:
@@ -130,7 +131,7 @@ def _rises(
     state: State, raw: Floats, outputs: Floats, slope: float, curvature: float
 ) -> Callable[[float], float]:
     """Increase of the penalized loss at a length; 0 if within rounding error."""
-    weight = sample_weights(state.sample, len(outputs))
+    weight = state.sample.weights_of_all(len(outputs))
     before = state.loss.value(state.target, raw)
     size = float(np.abs(before).sum() if weight is None else weight @ np.abs(before))
 

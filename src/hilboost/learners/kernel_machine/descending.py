@@ -153,7 +153,7 @@ class Conversion:
 
     def seen(self, gradients: Gradients, sample: RowSample) -> tuple[Gradients, Floats | None]:
         """Gradients and sample weights of the distinct rows."""
-        weight = sample_weights(sample, len(gradients.negative_gradient))
+        weight = sample.weights_of_all(len(gradients.negative_gradient))
         if self.unit != 1:
             negative = gradients.negative_gradient / self.unit
             gradients = replace(gradients, negative_gradient=negative)
@@ -165,7 +165,7 @@ class Conversion:
         """The corners of the loss, for outputs of the distinct rows."""
         if gradients.corners is None:
             return None
-        weight = sample_weights(sample, len(gradients.negative_gradient))
+        weight = sample.weights_of_all(len(gradients.negative_gradient))
         return CornerRows(gradients.corners, weight, self.distinct)
 
     def means(self, values: Floats) -> Floats:
@@ -188,12 +188,3 @@ class Conversion:
             return rows, outputs
         members, places = self.distinct.members(rows)
         return members, outputs[places]
-
-
-def sample_weights(sample: RowSample, n: int) -> Floats | None:
-    """Weight of every row, 0 outside the sample; ``None`` means 1 for all."""
-    if sample.rows is None:
-        return sample.weight
-    weight = np.zeros(n)
-    weight[sample.rows] = 1.0 if sample.weight is None else sample.weight[sample.rows]
-    return weight
