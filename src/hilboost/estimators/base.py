@@ -35,7 +35,7 @@ from hilboost.model.codecs import TargetCodec
 from hilboost.model.fitted import FittedModel
 from hilboost.persistence.stored import StoredModel
 from hilboost.tables.schema import Schema
-from hilboost.training import checkpoints, fingerprints
+from hilboost.training import fingerprints
 from hilboost.training.continuation import Continuation
 from hilboost.training.data import TrainingData
 from hilboost.training.locations import train_in_turn
@@ -224,10 +224,7 @@ class BoostingEstimator(FittedProperties, CallbackSupportMixin, ExplainedParamet
         return self._fit(rows, held_out, callbacks)
 
     def _fit(
-        self,
-        rows: FitArguments,
-        held_out: FitArguments,
-        callbacks: Sequence[Callback],
+        self, rows: FitArguments, held_out: FitArguments, callbacks: Sequence[Callback]
     ) -> Self:
         """Fit the model to the rows that the user passed."""
         self._validate_params()
@@ -279,6 +276,8 @@ class BoostingEstimator(FittedProperties, CallbackSupportMixin, ExplainedParamet
         continuation, keep = None if before is None else Continuation.of(before), None
         seed = self._seed() if before is None else before.seed
         if checkpoint is not None:
+            from hilboost.training import checkpoints
+
             parameters = self.get_params(deep=False)
             continuation, keep = checkpoints.resumed(checkpoint, parameters, data, seed)
             seed = seed if continuation is None else continuation.seed

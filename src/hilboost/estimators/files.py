@@ -30,7 +30,7 @@ from hilboost.model.scores import n_columns
 from hilboost.persistence import container
 from hilboost.persistence.fitted import feature_names, from_file, to_file
 from hilboost.persistence.parameters import read_parameters, write_parameters
-from hilboost.persistence.require import Arrays, require
+from hilboost.persistence.require import DAMAGE, Arrays, require
 from hilboost.persistence.values import PARTS, ValueReader, ValueWriter, checked_names, is_hilboost
 
 Model = TypeVar("Model")
@@ -166,7 +166,7 @@ def load(path: str | Path, trusted: Collection[str] = ()) -> Any:
         return _built(additive, header, arrays, ValueReader(arrays, trusted))
     except InvalidModelFile as error:
         raise InvalidModelFile(f"{path}: {error}") from error
-    except container.DAMAGE as error:
+    except DAMAGE as error:
         raise InvalidModelFile(f"{path} is damaged: {error}") from error
 
 

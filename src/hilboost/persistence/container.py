@@ -32,7 +32,14 @@ from hilboost.model.additive import AdditiveModel
 from hilboost.persistence import kernel_expansions as expansions
 from hilboost.persistence import trees
 from hilboost.persistence.atomic import as_path, atomic_path
-from hilboost.persistence.require import Arrays, require, require_array, require_kind, require_list
+from hilboost.persistence.require import (
+    DAMAGE,
+    Arrays,
+    require,
+    require_array,
+    require_kind,
+    require_list,
+)
 from hilboost.persistence.values import (
     PICKLE,
     ValueReader,
@@ -43,11 +50,6 @@ from hilboost.persistence.values import (
 )
 
 FORMAT = 2
-DAMAGE = (
-    *(KeyError, ValueError, TypeError, IndexError, AttributeError),
-    *(OverflowError, RecursionError),
-)
-"""Errors that building a model from a damaged file may raise."""
 _HEADER_BYTES = 10**8  # larger headers are rejected
 
 

@@ -8,6 +8,8 @@ import numpy as np
 
 Arrays = dict[str, np.ndarray]
 Kind = TypeVar("Kind")
+DAMAGE = (LookupError, ValueError, TypeError, AttributeError, OverflowError, RecursionError)
+"""Errors that building a model from a damaged file may raise."""
 
 
 def require(condition: bool, what: str) -> None:

@@ -26,6 +26,7 @@ from hilboost.core.errors import (
 from hilboost.core.learner import Learner
 from hilboost.learners.mixed import names_of
 from hilboost.persistence import container as files
+from hilboost.persistence.require import DAMAGE
 from hilboost.persistence.values import ValueWriter
 from hilboost.training.continuation import Continuation
 from hilboost.training.data import TrainingData
@@ -52,7 +53,7 @@ def read(checkpoint: Checkpoint, fingerprint: FitFingerprint) -> Continuation | 
         found = Continuation.from_dict(header, arrays, model)
     except (InvalidData, InvalidParameter, InvalidModelFile):
         raise
-    except files.DAMAGE as error:
+    except DAMAGE as error:
         raise InvalidModelFile(f"{path} is damaged: {error}") from error
     _log.info("Resumed at stage %d from the checkpoint %s.", found.state.n_stages, path)
     return found

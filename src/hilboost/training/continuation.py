@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -23,12 +23,13 @@ from hilboost.learners.mixed import names_of
 from hilboost.model import AdditiveModel
 from hilboost.model.fit_facts import FitSnapshot, ResolvedParameters
 from hilboost.model.fitted import FittedModel
-from hilboost.persistence.container import DAMAGE
-from hilboost.persistence.require import Arrays, require
-from hilboost.persistence.values import ValueReader, ValueWriter
+from hilboost.persistence.require import DAMAGE, Arrays, require
 from hilboost.training.fingerprints import FitFingerprint, digest, fingerprint, ingredients
 from hilboost.training.recipe import Recipe
 from hilboost.training.shards import resolved_after
+
+if TYPE_CHECKING:  # only checkpoints are files
+    from hilboost.persistence.values import ValueReader, ValueWriter
 
 
 @dataclass(frozen=True)
@@ -125,6 +126,7 @@ class Continuation:
     def from_dict(cls, header: dict[str, Any], arrays: Arrays, model: AdditiveModel) -> Self:
         """Read and check what :meth:`to_dict` wrote; raises errors of damaged files."""
         from hilboost.persistence import fitted  # imports all output spaces
+        from hilboost.persistence.values import ValueReader
 
         members = _members(model, header["n_members"])
         n_stages = len(members[0].stages)
