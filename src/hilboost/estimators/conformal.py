@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -12,20 +11,16 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from hilboost.backends.threads import threads_for
-from hilboost.core.distribution import check_coverage
 from hilboost.core.dtypes import Floats, PerRow
 from hilboost.core.errors import DataWarning, InvalidData, warn_caller
 from hilboost.core.target import Target
 from hilboost.estimators.signatures import public_methods, public_prediction
 from hilboost.model.conformal import Calibration
 from hilboost.model.fitted import FittedModel
-from hilboost.model.scores import DistanceScale
-from hilboost.outputs.distances import labels_within, to_points
 from hilboost.training.out_of_fold import rows_counted
 from hilboost.validation.dependence import ages_in_half_lives
 from hilboost.validation.groups import check_groups
 from hilboost.validation.offsets import offset_of, warn_without
-from hilboost.validation.targets import as_sequence, check_length
 from hilboost.validation.weights import check_weights
 
 
@@ -206,86 +201,3 @@ class ConformalPredictions:
                 "the model was calibrated by group; give groups, one for each row of X."
             )
         return calibration.group_numbers(check_groups(groups, n))
-
-
-@public_methods
-class CandidateSets(ConformalPredictions):
-    """Mixin of sets of candidate labels in an output space."""
-
-    output_: Any
-    _choice: Any
-
-    def _scores(self, raw: Floats, X: object, y: object) -> Floats:
-        y = as_sequence(y)
-        check_length(y, len(raw))
-        return np.sqrt(to_points(self.output_, y, raw))[:, None]
-
-    def _with_scale(
-        self, calibration: Calibration, X: object, kept: NDArray[np.intp]
-    ) -> Calibration:
-        points, squares = self.predict_raw(X)[kept], calibration.scores[:, 0] ** 2
-        return replace(calibration, scale=DistanceScale.of(points, squares, calibration.weight))
-
-    def _std(self, raw: Floats) -> Floats:
-        """Root (n,) of the expected squared distance of the labels from predicted points."""
-        scale = self._calibration("return_std=True").scale
-        if scale is None:
-            raise InvalidData(
-                "the file of the model has no scale of its errors, because an earlier version "
-                "wrote it; call calibrate(X_held_out, y_held_out) again for return_std=True."
-            )
-        return np.sqrt(scale(raw))
-
-    @public_prediction
-    def predict_set(
-        self,
-        X: object,
-        coverage: float = 0.9,
-        *,
-        candidates: object = None,
-        allowed: Sequence[Sequence[int]] | None = None,
-        groups: PerRow = None,
-    ) -> list[Any]:
-        """Predict sets of candidates, which contain the label with at least the given probability.
-
-        The set of a row holds all candidates whose embeddings lie within the calibrated distance
-        of its predicted point.  If the calibration rows and the new rows are exchangeable, the
-        label itself lies within this distance with probability ``coverage`` or more.
-
-        Parameters
-        ----------
-        X : array-like (n, d)
-        coverage : float in (0, 1), default 0.9
-        candidates : sequence of labels, optional
-            Labels to choose from; the training labels by default.
-        allowed : sequence of n sequences of int, optional
-            Indices of the candidates that are allowed for each row.
-        groups : array-like (n,), optional
-            Groups of the rows, if the model was calibrated by group.
-
-        Returns
-        -------
-        list of n arrays or lists
-            The candidates within the distance, the nearest first.  A set may be empty.
-
-        Raises
-        ------
-        InvalidData
-            The model is not calibrated, or with too few rows for this coverage; or there are no
-            candidates.
-        InvalidParameter
-            ``coverage`` is not between 0 and 1.
-
-        Notes
-        -----
-        The cost is O(n c r) for ``c`` candidates.
-        """
-        calibration = self._calibration("predict_set")
-        coverage = check_coverage(coverage)
-        raw = self.predict_raw(X)
-        numbers = self._group_numbers(calibration, groups, len(raw))
-        if len(numbers):
-            radius = calibration.thresholds(coverage, numbers)
-        else:
-            radius = np.full(len(raw), calibration.threshold(coverage))
-        return labels_within(self.output_, raw, radius, self._choice(candidates, allowed))

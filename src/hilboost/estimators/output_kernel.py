@@ -19,8 +19,7 @@ from hilboost.core.errors import InvalidData, unknown_name
 from hilboost.core.exchange import Exchange
 from hilboost.core.output_space import Choice, Embedding
 from hilboost.estimators.base import BoostingEstimator
-from hilboost.estimators.conformal import CandidateSets
-from hilboost.estimators.output_quality import OutputQuality
+from hilboost.estimators.output_quality import CandidateSets, OutputQuality
 from hilboost.estimators.preparation import FitArguments
 from hilboost.estimators.signatures import public_fit, public_methods, public_prediction
 from hilboost.model.codecs import OutputCodec, TargetCodec

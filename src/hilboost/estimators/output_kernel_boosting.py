@@ -23,7 +23,7 @@ from hilboost.estimators.signatures import changed, with_parameters
 from hilboost.estimators.tree_parameters import BY_GROUPS_OR_TIME
 from hilboost.learners.ridge import RidgeLearner
 from hilboost.learners.wrapped import WrappedLearner
-from hilboost.losses import SquaredError
+from hilboost.losses.squared_error import SquaredError
 from hilboost.model.codecs import TargetCodec
 from hilboost.model.fit_facts import is_auto
 from hilboost.persistence.require import require
@@ -195,10 +195,7 @@ default="from_dtype"
         "learning_rate": [_AUTO, Interval(Real, 0, 2, closed="right")],
         "max_splits": [Interval(Integral, 1, None, closed="left")],
         "min_samples_leaf": [Interval(Real, 0, None, closed="neither")],
-        "max_features": [
-            Interval(Real, 0, 1, closed="right"),
-            StrOptions({"sqrt", "auto"}),
-        ],
+        "max_features": [Interval(Real, 0, 1, closed="right"), StrOptions({"sqrt", "auto"})],
         "sketch": [Interval(Integral, 1, None, closed="left"), None],
         "subsample": [Interval(Real, 0, 1, closed="right")],
         "early_stopping": [_AUTO, "boolean"],

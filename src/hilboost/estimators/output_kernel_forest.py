@@ -18,7 +18,7 @@ from hilboost.core.loss import Loss
 from hilboost.estimators.output_kernel import OutputKernelEstimator
 from hilboost.estimators.signatures import with_parameters
 from hilboost.estimators.sklearn_callbacks import Relay
-from hilboost.losses import SquaredError
+from hilboost.losses.squared_error import SquaredError
 from hilboost.model.codecs import TargetCodec
 from hilboost.model.fitted import FittedModel
 from hilboost.persistence.stored import StoredModel

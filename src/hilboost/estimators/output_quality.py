@@ -1,18 +1,25 @@
-"""Mixin of the errors and scores of output kernel models."""
+"""Mixins of output kernel models: errors, scores, and sets of candidates."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from hilboost.core.distribution import check_coverage
 from hilboost.core.dtypes import Floats, PerRow
-from hilboost.core.errors import unknown_name
+from hilboost.core.errors import InvalidData, unknown_name
 from hilboost.core.metric import OutputMetric
 from hilboost.core.output_space import Embedding
+from hilboost.estimators.conformal import ConformalPredictions
 from hilboost.estimators.signatures import public_methods, public_prediction
 from hilboost.metrics.registry import same_metric
-from hilboost.outputs.distances import to_labels, to_points
+from hilboost.model.conformal import Calibration
+from hilboost.model.scores import DistanceScale
+from hilboost.outputs.distances import labels_within, to_labels, to_points
 from hilboost.validation.targets import as_sequence, check_length
 from hilboost.validation.weights import check_weights
 
@@ -125,6 +132,87 @@ class OutputQuality:
             distances[1] = to_labels(self.output_, y, self._decoded(raw, None))
         total, left = (_mean(distance, sample_weight, raw) for distance in distances)
         return 1 - left / total if total > 0 else float(left == 0)
+
+
+@public_methods
+class CandidateSets(ConformalPredictions):
+    """Mixin of sets of candidate labels in an output space."""
+
+    output_: Any
+    _choice: Any
+
+    def _scores(self, raw: Floats, X: object, y: object) -> Floats:
+        return np.sqrt(to_points(self.output_, _one_each(y, raw), raw))[:, None]
+
+    def _with_scale(
+        self, calibration: Calibration, X: object, kept: NDArray[np.intp]
+    ) -> Calibration:
+        points, squares = self.predict_raw(X)[kept], calibration.scores[:, 0] ** 2
+        return replace(calibration, scale=DistanceScale.of(points, squares, calibration.weight))
+
+    def _std(self, raw: Floats) -> Floats:
+        """Root (n,) of the expected squared distance of the labels from predicted points."""
+        scale = self._calibration("return_std=True").scale
+        if scale is None:
+            raise InvalidData(
+                "the file of the model has no scale of its errors, because an earlier version "
+                "wrote it; call calibrate(X_held_out, y_held_out) again for return_std=True."
+            )
+        return np.sqrt(scale(raw))
+
+    @public_prediction
+    def predict_set(
+        self,
+        X: object,
+        coverage: float = 0.9,
+        *,
+        candidates: object = None,
+        allowed: Sequence[Sequence[int]] | None = None,
+        groups: PerRow = None,
+    ) -> list[Any]:
+        """Predict sets of candidates, which contain the label with at least the given probability.
+
+        The set of a row holds all candidates whose embeddings lie within the calibrated distance
+        of its predicted point.  If the calibration rows and the new rows are exchangeable, the
+        label itself lies within this distance with probability ``coverage`` or more.
+
+        Parameters
+        ----------
+        X : array-like (n, d)
+        coverage : float in (0, 1), default 0.9
+        candidates : sequence of labels, optional
+            Labels to choose from; the training labels by default.
+        allowed : sequence of n sequences of int, optional
+            Indices of the candidates that are allowed for each row.
+        groups : array-like (n,), optional
+            Groups of the rows, if the model was calibrated by group.
+
+        Returns
+        -------
+        list of n arrays or lists
+            The candidates within the distance, the nearest first.  A set may be empty.
+
+        Raises
+        ------
+        InvalidData
+            The model is not calibrated, or with too few rows for this coverage; or there are no
+            candidates.
+        InvalidParameter
+            ``coverage`` is not between 0 and 1.
+
+        Notes
+        -----
+        The cost is O(n c r) for ``c`` candidates.
+        """
+        calibration = self._calibration("predict_set")
+        coverage = check_coverage(coverage)
+        raw = self.predict_raw(X)
+        numbers = self._group_numbers(calibration, groups, len(raw))
+        if len(numbers):
+            radius = calibration.thresholds(coverage, numbers)
+        else:
+            radius = np.full(len(raw), calibration.threshold(coverage))
+        return labels_within(self.output_, raw, radius, self._choice(candidates, allowed))
 
 
 def _one_each(y: object, raw: Floats) -> Any:

@@ -18,7 +18,6 @@ from hilboost.core.output_space import Embedding, OutputSpace
 from hilboost.core.target import Target
 from hilboost.core.words import counted
 from hilboost.encoders.encoding import class_indicators, known_numbers
-from hilboost.outputs.distances import spanning_rows
 from hilboost.reductions.rows import distinct
 from hilboost.reductions.sums import masses_of_groups, total_weight
 from hilboost.tables.arrays import frame_columns
@@ -120,12 +119,7 @@ class NumberCodec(TargetCodec):
 
     @classmethod
     def learn(
-        cls,
-        y: object,
-        n: int,
-        allow_missing: bool,
-        advice: str = "",
-        takes_bounds: bool = False,
+        cls, y: object, n: int, allow_missing: bool, advice: str = "", takes_bounds: bool = False
     ) -> tuple[NumberCodec, Floats]:
         """Return the codec and the encoded training target; ``advice`` is for a target of text.
 
@@ -331,6 +325,8 @@ class OutputCodec(TargetCodec):
         exchange: Exchange | None = None,
     ) -> tuple[OutputCodec, Floats]:
         """Return the codec and the encoded training target; ``exchange`` divides the work."""
+        from hilboost.outputs.distances import spanning_rows  # not for numbers and classes
+
         y = as_sequence(y)
         check_length(y, n)
         embedding = space.fit(y) if exchange is None else space.fit_among(y, exchange)
