@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,16 +19,18 @@ from hilboost.core.target import TargetUnits
 from hilboost.core.version import ROW_DRAWS
 from hilboost.core.words import counted
 from hilboost.encoders.encoding import Encoding
-from hilboost.learners.kernel_machine.summary import KernelMachineSummary
 from hilboost.learners.mixed import names_of
 from hilboost.model.additive import AdditiveModel
 from hilboost.model.codecs import NumberCodec, OutputCodec, TargetCodec
 from hilboost.model.conformal import Calibration
 from hilboost.model.fit_facts import FitSnapshot, ModelPart, ResolvedParameters
 from hilboost.model.row_marks import RowMarks
-from hilboost.model.survival import SurvivalCurves
 from hilboost.tables.schema import Schema
 from hilboost.validation.offsets import warn_of_new_exposures, warn_without
+
+if TYPE_CHECKING:  # models of trees do without them
+    from hilboost.learners.kernel_machine.summary import KernelMachineSummary
+    from hilboost.model.survival import SurvivalCurves
 
 
 @dataclass(frozen=True)

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hilboost.core.callback import History
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.encoders.encoding import Encoding
-from hilboost.learners.kernel_machine.summary import KernelMachineSummary
 from hilboost.model import AdditiveModel
 from hilboost.model.codecs import TargetCodec
 from hilboost.model.conformal import Calibration
 from hilboost.model.fit_facts import ModelPart, ResolvedParameters
 from hilboost.model.fitted import FittedModel
 from hilboost.model.row_marks import RowMarks
-from hilboost.model.survival import SurvivalCurves
 from hilboost.tables.schema import Schema
+
+if TYPE_CHECKING:  # models of trees do without them
+    from hilboost.learners.kernel_machine.summary import KernelMachineSummary
+    from hilboost.model.survival import SurvivalCurves
 
 
 @dataclass(frozen=True)

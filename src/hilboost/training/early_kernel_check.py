@@ -118,9 +118,3 @@ class EarlyKernelCheck:
         learner = in_time(self._learner, self._run, seconds)
         self._is_cut = learner != self._learner
         return None if learner is None else KernelTrial(self._run, learner)
-
-
-def early_kernel_check(run: FitRun) -> EarlyKernelCheck | None:
-    """Return the callback for a fit that may get a kernel machine."""
-    learner = run.recipe.choices.kernel_part
-    return None if learner is None else EarlyKernelCheck(run, learner)

@@ -16,9 +16,7 @@ from hilboost.boosting.member import GradientMemory
 from hilboost.boosting.state import TrainingState, Validation
 from hilboost.learners.mixed import in_trials
 from hilboost.model.fit_facts import ResolvedParameters
-from hilboost.training.budget import hasty, in_time
 from hilboost.training.defaults import seconds_of_stage
-from hilboost.training.mixture import FIRST_LOOK, KernelTrial
 from hilboost.training.recipe import Candidate, Recipe
 from hilboost.training.run import FitRun
 
@@ -162,6 +160,8 @@ def settled_candidate(run: FitRun, is_observed: bool) -> Candidate | None:
     part, resolved = recipe.choices.kernel_part, recipe.resolved
     if part is None or resolved is None or seconds_of_trials(recipe) < _LONG_RACE:
         return None
+    from hilboost.training.budget import hasty  # not for trees alone
+    from hilboost.training.mixture import FIRST_LOOK, KernelTrial
 
     def preference(one: Candidate) -> tuple[bool, float, float]:
         own = one.resolved
@@ -268,6 +268,8 @@ def paced(run: FitRun) -> Recipe:
         return recipe
     part = recipe.choices.kernel_part
     if part is not None:
+        from hilboost.training.budget import in_time  # not for trees alone
+
         part = in_time(part, run, (1 - _SHARE_OF_TREES) * clock.seconds_of_fit)
     share = 1.0 if part is None else _SHARE_OF_TREES
     probe, left = _Probe(run, resolved), clock.left(share)

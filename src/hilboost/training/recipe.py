@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,12 +14,14 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.encoders.encoding import Encoder
-from hilboost.learners.kernel_machine.metric_learner import MetricKernelLearner
-from hilboost.learners.kernel_machine.summary import KernelMachineSummary
 from hilboost.model.fit_facts import ModelPart, ResolvedParameters
 from hilboost.reductions.row_splits import Split, last_is_model
 from hilboost.training.data import TrainingData
 from hilboost.training.shards import ShardPlan
+
+if TYPE_CHECKING:  # trees alone do without them
+    from hilboost.learners.kernel_machine.metric_learner import MetricKernelLearner
+    from hilboost.learners.kernel_machine.summary import KernelMachineSummary
 
 
 @dataclass(frozen=True)

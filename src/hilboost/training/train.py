@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +32,6 @@ from hilboost.model.fitted import FittedModel
 from hilboost.model.summary import summary
 from hilboost.training.categories import placed
 from hilboost.training.continuation import Continuation, restore
-from hilboost.training.early_kernel_check import EarlyKernelCheck, early_kernel_check
 from hilboost.training.fingerprints import ingredients_of_state
 from hilboost.training.initial_state import InitialState, begin
 from hilboost.training.out_of_fold import calibrated
@@ -40,6 +39,9 @@ from hilboost.training.race import settled
 from hilboost.training.recipe import Outcome, Recipe
 from hilboost.training.run import Clock, FitRun, TimedTeam
 from hilboost.training.shards import resolved_after
+
+if TYPE_CHECKING:
+    from hilboost.training.early_kernel_check import EarlyKernelCheck
 
 _GROWTH = 0.1  # of the training loss, about which a fit warns
 _STILL_FALLING = 0.01  # of the decrease of the held-out loss, about which a fit warns
@@ -94,11 +96,7 @@ def train(
     state = initial.state
     if recipe.data.has_one_class:
         return _without_stages(recipe, callbacks, initial, n_threads)
-    with (
-        TimedTeam(n_threads) as team,
-        array_api.one_blas_thread(),
-        initial.phases.entered(),
-    ):
+    with TimedTeam(n_threads) as team, array_api.one_blas_thread(), initial.phases.entered():
         with initial.phases("preparing"):
             _prepare(recipe, initial, n_threads_of_rows or n_threads)
             data = state.members[0].data
@@ -109,7 +107,7 @@ def train(
             run = FitRun(recipe, initial, team, clock)
             is_observed = bool(callbacks) or keep is not None or observer is not None
             run = replace(run, recipe=settled(run, continuation is None, is_observed))
-            recipe, check = run.recipe, early_kernel_check(run)
+            recipe, check = run.recipe, _early_kernel_check(run)
             config, timer = _observed(run, callbacks, check)
             if _is_complete(config, check, continuation, state):
                 config = replace(config, n_stages=state.n_stages)
@@ -148,6 +146,16 @@ def _without_stages(
         boost(config, recipe.data.target, initial.state, team)
     outcome = recipe.finish(_outcome(recipe, config, None, initial.state))
     return TrainingResult(_fitted(recipe, initial, outcome))
+
+
+def _early_kernel_check(run: FitRun) -> EarlyKernelCheck | None:
+    """Return the callback for a fit that may get a kernel machine."""
+    learner = run.recipe.choices.kernel_part
+    if learner is None:
+        return None
+    from hilboost.training.early_kernel_check import EarlyKernelCheck  # not for trees alone
+
+    return EarlyKernelCheck(run, learner)
 
 
 def _is_complete(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,11 +15,9 @@ from hilboost.core.loss import Loss
 from hilboost.core.rule import Rule
 from hilboost.encoders.encoding import Encoder
 from hilboost.engine import TreeSettings
-from hilboost.learners.kernel_machine.metric_learner import MetricKernelLearner
 from hilboost.learners.mixed import MixedLearner
 from hilboost.learners.ridge import RidgeLearner
 from hilboost.learners.tree import TreeLearner
-from hilboost.learners.wrapped import WrappedLearner
 from hilboost.model.fit_facts import ModelPart, ResolvedParameters
 from hilboost.rules import LineSearch, PenalizedLineSearch, SearchByTerm
 from hilboost.tables.blocks import DenseTable
@@ -29,6 +27,9 @@ from hilboost.training.defaults import SHARE_OF_TUNING, FitTraits, resolve
 from hilboost.training.recipe import Recipe
 from hilboost.validation.choices import as_list, check_regressor, is_name
 from hilboost.validation.constraints import interaction_groups, monotonic_directions
+
+if TYPE_CHECKING:
+    from hilboost.learners.kernel_machine.metric_learner import MetricKernelLearner
 
 
 def listed(learner: Any) -> list[Any]:
@@ -142,6 +143,8 @@ def _learner(learner: Any, settings: LearnerSettings) -> Learner:
     if isinstance(learner, str):
         return _named_learner(learner, settings)
     check_regressor(learner, LEARNERS)
+    from hilboost.learners.wrapped import WrappedLearner
+
     return WrappedLearner(learner)
 
 
@@ -261,6 +264,8 @@ def kernel_part(p: Mapping[str, Any], recipe: Recipe) -> MetricKernelLearner | N
     )
     if not possible:
         return None
+    from hilboost.learners.kernel_machine.metric_learner import MetricKernelLearner
+
     columns = () if recipe.encoder is None else recipe.encoder.categorical
     return MetricKernelLearner(_n_centers(len(data.X)), categorical=columns)
 
@@ -276,4 +281,6 @@ def with_stored_part(trees: Learner, parts: Mapping[str, ModelPart] | None) -> L
     """Return the learner of a model read from a file, with the record of its parts."""
     if parts is None or not parts["kernel"].weight:
         return trees
+    from hilboost.learners.kernel_machine.metric_learner import MetricKernelLearner
+
     return MixedLearner((trees, MetricKernelLearner()), ("tree", "kernel"))

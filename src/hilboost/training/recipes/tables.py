@@ -20,7 +20,6 @@ from hilboost.core.metric import Metric
 from hilboost.core.rule import Rule
 from hilboost.core.target import Target
 from hilboost.losses.registry import gives_probabilities
-from hilboost.metrics.registry import metrics_of, refuse_bounds_of
 from hilboost.model.fit_facts import ResolvedParameters, is_auto
 from hilboost.reductions.row_splits import Split, has_roles, last_is_model, splits_of_members
 from hilboost.reductions.sums import total_weight
@@ -255,8 +254,12 @@ def _metrics(
     p: Mapping[str, Any], resolved: ResolvedParameters, data: TrainingData
 ) -> tuple[Metric, ...]:
     """Create the metrics; they are computed on held-out rows."""
+    if p.get("eval_metric") is None:
+        return ()
+    from hilboost.metrics.registry import metrics_of, refuse_bounds_of
+
     kind = data.codec.kind if data.target.groups is None else "groups"
-    metrics = metrics_of(p.get("eval_metric"), kind)
+    metrics = metrics_of(p["eval_metric"], kind)
     if data.codec.has_bounds(data.target):
         refuse_bounds_of(metrics)
     if metrics and data.held_out is None and _stops_on_training_rows(p):
