@@ -27,6 +27,17 @@ def classes_in(package: str, base: type[T]) -> Iterator[type[T]]:
                 yield value
 
 
+def class_in(package: str) -> Callable[[str], type | None]:
+    """Return the function that finds a concrete class of a package by its name."""
+
+    def find(name: str) -> type | None:
+        # Skip submodules: looking for classes imports them, and they may import each other.
+        found = classes_in(package, object) if name[:1].isupper() else ()
+        return next((one for one in found if one.__name__ == name), None)
+
+    return find
+
+
 @cache
 def modules_in(package: str) -> tuple[ModuleType, ...]:
     """Import all modules of a package and its subpackages, ordered by name."""

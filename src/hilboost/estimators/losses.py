@@ -11,33 +11,34 @@ import numpy as np
 from hilboost.core.errors import InvalidParameter, InvalidType, shown, unknown_name
 from hilboost.core.loss import Loss
 from hilboost.estimators.peer_names import of_scikit_learn, same_loss
-from hilboost.losses.from_function import FunctionLoss
-from hilboost.losses.log_loss import OneClass
-from hilboost.losses.radial import RadialLoss
 from hilboost.losses.registry import (
+    SCIPY,
     classification_losses,
     distance_losses,
     make_classification_loss,
     ranking_losses,
+    regression_loss,
     regression_losses,
     survival_losses,
 )
-from hilboost.losses.scipy_distribution import SCIPY, ScipyDistribution
 
 
 def number_loss(loss: Any, parameters: Mapping[str, Any]) -> Loss:
     """Create the loss of a regressor from its parameters."""
     loss = of_scikit_learn(loss)
     if isinstance(loss, SCIPY):
+        from hilboost.losses.scipy_distribution import ScipyDistribution
+
         return ScipyDistribution.of(loss)
     if isinstance(loss, str):
-        if same_loss(loss, classification_losses()) and not same_loss(loss, regression_losses()):
-            raise InvalidParameter(
-                f"loss={loss!r} is a loss of classes; use a classifier, such as BoostingClassifier."
-            )
-        _check_quantile(_known(loss, regression_losses()), parameters.get("quantile", 0.5))
-        loss = regression_losses()[loss]
+        found = regression_loss(loss)
+        if found is None:
+            _refuse(loss)
+        _check_quantile(loss, parameters.get("quantile", 0.5))
+        loss = found
     if callable(loss) and not isinstance(loss, type | Loss):
+        from hilboost.losses.from_function import FunctionLoss
+
         return FunctionLoss(loss)
     return _made(loss, lambda cls: cls.for_regressor(parameters))
 
@@ -51,6 +52,8 @@ def loss_among(losses: Mapping[str, type[Loss]], loss: Any, parameters: Mapping[
 def class_loss(loss: Any, n_classes: int) -> Loss:
     """Create the loss of a classifier; with one class, every loss has the same constant."""
     if n_classes == 1:
+        from hilboost.losses.log_loss import OneClass
+
         return OneClass()
     loss = of_scikit_learn(loss)
     if isinstance(loss, str):
@@ -61,13 +64,17 @@ def class_loss(loss: Any, n_classes: int) -> Loss:
 def distance_loss(loss: Any) -> Loss:
     """Create the loss of points: squared error itself, or another loss of their distance."""
     if isinstance(loss, str):
-        if loss not in regression_losses():
-            raise unknown_name("loss", loss, distance_losses(), same_loss(loss, distance_losses()))
-        loss = regression_losses()[loss]
+        name, loss = loss, regression_loss(loss)
+        if loss is None:
+            raise unknown_name("loss", name, distance_losses(), same_loss(name, distance_losses()))
     own = _made(loss, lambda cls: cls.for_regressor({}))
     if not own.symmetric:
         raise InvalidParameter(_why_not_of_distance(own))
-    return own if own.quadratic else RadialLoss(own, outside=True)
+    if own.quadratic:
+        return own
+    from hilboost.losses.radial import RadialLoss
+
+    return RadialLoss(own, outside=True)
 
 
 def _why_not_of_distance(loss: Loss) -> str:
@@ -98,6 +105,15 @@ def _check_quantile(name: str, given: object) -> None:
         raise InvalidParameter(
             f"quantile={shown(given)} requires loss='quantile'; loss={name!r} has no levels."
         )
+
+
+def _refuse(name: str) -> None:
+    """Reject a name that is not one of a loss of numbers."""
+    if same_loss(name, classification_losses()) and not same_loss(name, regression_losses()):
+        raise InvalidParameter(
+            f"loss={name!r} is a loss of classes; use a classifier, such as BoostingClassifier."
+        )
+    _known(name, regression_losses())
 
 
 def _known(name: str, names: Collection[str]) -> str:

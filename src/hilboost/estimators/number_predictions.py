@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hilboost import losses
 from hilboost.core.distribution import check_coverage
 from hilboost.core.dtypes import Floats, PerRow
 from hilboost.core.loss import Loss
@@ -16,8 +17,6 @@ from hilboost.distributions import Distribution, ParametricDistribution
 from hilboost.estimators.conformal import ConformalPredictions
 from hilboost.estimators.losses import number_loss
 from hilboost.estimators.signatures import public_methods, public_prediction
-from hilboost.losses import Normal
-from hilboost.losses.bounded import refused
 from hilboost.model.codecs import NumberCodec, TargetCodec
 from hilboost.model.conformal import Calibration
 from hilboost.model.fitted import FittedModel
@@ -30,7 +29,7 @@ from hilboost.model.scores import (
     positive_scale,
 )
 from hilboost.tables.arrays import frame_columns
-from hilboost.tables.bounds import holds_bounds
+from hilboost.tables.bounds import bounds_refused, holds_bounds
 from hilboost.validation.weights import check_weights
 
 
@@ -57,7 +56,7 @@ class NumberPredictions(ConformalPredictions):
         loss = None if self.loss is None else self._make_loss(NumberCodec(1, True))
         if loss is None or not loss.has_distribution:
             if frame_columns(y) is None:
-                raise refused(self.loss or type(self).__name__)
+                raise bounds_refused(self.loss or type(self).__name__)
             return False
         return True
 
@@ -123,7 +122,7 @@ class NumberPredictions(ConformalPredictions):
         if scale is None or raw.shape[1] > 1:
             return self.fitted_.loss.distribution_of(raw)
         mean = self.fitted_.loss.inverse_link(raw)[:, 0]
-        return ParametricDistribution(Normal(), {"location": mean, "scale": scale})
+        return ParametricDistribution(losses.Normal(), {"location": mean, "scale": scale})
 
     def _levels(self, raw: Floats, X: object, y: object) -> Floats | None:
         loss = self.loss_

@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any
 
+from hilboost import losses
 from hilboost.core.words import by_word
-from hilboost.losses import Huber, Quantile, Tweedie
 
 # Names in scikit-learn, XGBoost, LightGBM and CatBoost, without their prefix and in lower case
 REGRESSION_LOSSES = by_word(
@@ -137,10 +137,7 @@ PREDICTIONS: dict[str, tuple[str, ...]] = {
         "predict_proba(X), predict_log_proba(X) or predict_raw(X)",
         "predict_raw(X) or predict(X)",
     ),
-    "alpha": (
-        "predict_interval(X, coverage=1 - alpha)",
-        "predict_set(X, coverage=1 - alpha)",
-    ),
+    "alpha": ("predict_interval(X, coverage=1 - alpha)", "predict_set(X, coverage=1 - alpha)"),
     "return_std": (
         "predict_interval(X), after calibrate(X_held_out, y_held_out) if the fit had no folds",
         "predict_proba(X)",
@@ -198,11 +195,11 @@ COUNTERPARTS = {
 _OF_SCIKIT_LEARN: dict[str, Callable[[Any], Any]] = {
     "HalfSquaredError": lambda loss: "squared_error",
     "AbsoluteError": lambda loss: "absolute_error",
-    "PinballLoss": lambda loss: Quantile(float(loss.closs.quantile)),
-    "HuberLoss": lambda loss: Huber(alpha=float(loss.quantile)),
+    "PinballLoss": lambda loss: losses.Quantile(float(loss.closs.quantile)),
+    "HuberLoss": lambda loss: losses.Huber(alpha=float(loss.quantile)),
     "HalfPoissonLoss": lambda loss: "poisson",
     "HalfGammaLoss": lambda loss: "gamma",
-    "HalfTweedieLoss": lambda loss: Tweedie(float(loss.closs.power)),
+    "HalfTweedieLoss": lambda loss: losses.Tweedie(float(loss.closs.power)),
     "HalfBinomialLoss": lambda loss: "log_loss",
     "HalfMultinomialLoss": lambda loss: "log_loss",
     "ExponentialLoss": lambda loss: "exponential",

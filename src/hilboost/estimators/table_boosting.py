@@ -25,7 +25,7 @@ from hilboost.estimators.signatures import changed, public_fit, public_methods, 
 from hilboost.estimators.tree_parameters import CONSTRAINTS, OF_TREES, WITHOUT
 from hilboost.learners.ridge import RidgeLearner
 from hilboost.learners.tree import TreeLearner
-from hilboost.losses.registry import regression_losses
+from hilboost.losses.registry import regression_loss
 from hilboost.model.codecs import TargetCodec
 from hilboost.model.fit_facts import ModelPart, ResolvedParameters
 from hilboost.model.fitted import FittedModel
@@ -250,7 +250,7 @@ class TableBoosting(ShapleyValues, BoostingEstimator):
             return False
         loss: Any = self.loss
         if isinstance(loss, str):
-            loss = regression_losses().get(loss)
+            loss = regression_loss(loss)
         return bool(getattr(loss, "additive_over_targets", False))
 
     def _takes_sparse(self) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hilboost.core.discovery import class_in
 from hilboost.core.lazy import names_of
 
 if TYPE_CHECKING:
@@ -69,15 +70,4 @@ __all__ = [
     "to_description",
 ]
 
-
-def _find(name: str) -> type[Kernel] | None:
-    """Return a kernel of the package that is not named above."""
-    from hilboost.kernels.registry import kernel_classes
-
-    # Skip submodules: the registry imports them, and they may import each other.
-    if not name[:1].isupper():
-        return None
-    return next((one for one in kernel_classes().values() if one.__name__ == name), None)
-
-
-__getattr__ = names_of(__name__, _MODULES, _find)
+__getattr__ = names_of(__name__, _MODULES, class_in(__name__))

@@ -183,11 +183,3 @@ class BoundedLoss(Loss):
             slope[:, k] = (above - below) / (2 * step[:, k])
             bend[:, k] = (2 * middle - above - below) / step[:, k] ** 2
         return slope, bend
-
-
-def refused(loss: str) -> InvalidData:
-    """Return the error for bounds of targets of another loss."""
-    return InvalidData(
-        f"loss={loss!r} requires numbers as y; censored or truncated targets require a "
-        "distribution, such as loss='normal'."
-    )

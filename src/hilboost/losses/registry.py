@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache
+from importlib import import_module
 from types import MappingProxyType
 from typing import Any
+
+from scipy import stats
+from scipy.stats.distributions import rv_frozen
 
 from hilboost.core.discovery import by_name, classes_in
 from hilboost.core.errors import InvalidParameter
 from hilboost.core.loss import Loss
+
+SCIPY = (stats.rv_continuous, stats.rv_discrete, rv_frozen)
+"""Types of the distributions of SciPy, of which ``ScipyDistribution`` makes losses."""
 
 
 @cache
@@ -27,6 +35,17 @@ def loss_classes() -> Mapping[str, type[Loss]]:  # classes that may appear in mo
 def regression_losses() -> Mapping[str, type[Loss]]:
     """Losses that regressors accept by name."""
     return _by("regressor_name")
+
+
+@cache
+def regression_loss(name: str) -> type[Loss] | None:
+    """Find a loss by its name in the module of this name, which needs no others, or in all."""
+    with suppress(ModuleNotFoundError):
+        for value in vars(import_module(f"hilboost.losses.{name}")).values():
+            if getattr(value, "regressor_name", None) == name:
+                found: type[Loss] = value
+                return found
+    return regression_losses().get(name)
 
 
 @cache

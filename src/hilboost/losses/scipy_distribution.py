@@ -8,15 +8,12 @@ from typing import Any, Self, cast
 
 import numpy as np
 from scipy import stats
-from scipy.stats.distributions import rv_frozen
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts, InvalidParameter
 from hilboost.core.quadrature import nodes_between
 from hilboost.losses.distribution_loss import DistributionLoss, Parameters
 
-SCIPY = (stats.rv_continuous, stats.rv_discrete, rv_frozen)
-"""Types of the distributions of SciPy."""
 _STEP = 1e-5  # of differences
 _OWN = "or derive a class from hilboost.losses.DistributionLoss whose scipy returns it"
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hilboost.core.discovery import class_in
 from hilboost.core.lazy import names_of
 
 if TYPE_CHECKING:
-    from hilboost.core.output_space import OutputSpace
     from hilboost.outputs.compositions import Compositions
     from hilboost.outputs.distributions import Distributions
     from hilboost.outputs.exact_embedding import ExactEmbedding
@@ -64,17 +64,4 @@ __all__ = [
     "decode",
 ]
 
-
-def _find(name: str) -> type[OutputSpace] | None:
-    """Return an output space of the package that is not named above."""
-    from hilboost.core.discovery import classes_in
-    from hilboost.core.output_space import OutputSpace
-
-    # Skip submodules: the registry imports them, and they may import each other.
-    if not name[:1].isupper():
-        return None
-    spaces = classes_in(__name__, OutputSpace)  # type: ignore[type-abstract]
-    return next((space for space in spaces if space.__name__ == name), None)
-
-
-__getattr__ = names_of(__name__, _MODULES, _find)
+__getattr__ = names_of(__name__, _MODULES, class_in(__name__))

@@ -35,8 +35,8 @@ from hilboost.core.output_space import Embedding, OutputSpace
 from hilboost.core.plain_values import PLAIN, is_plain
 from hilboost.kernels import Kernel, from_description, to_description
 from hilboost.learners.linear import LINEAR_REGRESSORS, is_linear
-from hilboost.losses.registry import loss_classes
-from hilboost.losses.scipy_distribution import SCIPY, ScipyDistribution
+from hilboost.losses.registry import SCIPY, loss_classes
+from hilboost.losses.scipy_distribution import ScipyDistribution
 from hilboost.persistence.require import Arrays, require, require_kind, require_list
 
 PARTS = (Loss, Learner, BaseModel, Kernel, OutputSpace, Embedding)

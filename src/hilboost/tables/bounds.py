@@ -41,6 +41,14 @@ def refuse_bounds(y: object) -> None:
         )
 
 
+def bounds_refused(loss: str) -> InvalidData:
+    """Return the error for bounds of targets of another loss."""
+    return InvalidData(
+        f"loss={loss!r} requires numbers as y; censored or truncated targets require a "
+        "distribution, such as loss='normal'."
+    )
+
+
 def check_bounds(y: object, n: int) -> Floats:
     """Return the columns ``lower``, ``upper``, ``entry`` and ``limit``, (n, 4).
 

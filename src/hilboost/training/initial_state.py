@@ -22,12 +22,11 @@ from hilboost.core.loss import Loss
 from hilboost.core.target import Target, TargetUnits
 from hilboost.core.words import counted
 from hilboost.encoders.encoding import Encoding
-from hilboost.losses.bounded import BoundedLoss, refused
 from hilboost.losses.masked import with_missing_targets
 from hilboost.model import AdditiveModel
 from hilboost.model.codecs import TargetCodec
 from hilboost.model.fit_facts import FitSnapshot
-from hilboost.tables.bounds import as_bounds
+from hilboost.tables.bounds import as_bounds, bounds_refused
 from hilboost.training.continuation import Continuation
 from hilboost.training.data import TrainingData, ValidationSet
 from hilboost.training.recipe import Recipe
@@ -53,7 +52,9 @@ def loss_of_rows(loss: Loss, codec: TargetCodec, targets: Iterable[Target]) -> L
     if not any(codec.has_bounds(target) for target in targets):
         return loss
     if not loss.has_distribution:
-        raise refused(type(loss).__name__)
+        raise bounds_refused(type(loss).__name__)
+    from hilboost.losses.bounded import BoundedLoss  # of few targets
+
     return BoundedLoss(loss)
 
 
@@ -197,9 +198,7 @@ def _scored(
     return validation
 
 
-def _fold_rows(
-    recipe: Recipe,
-) -> tuple[NDArray[np.int64] | None, list[NDArray[np.uint32] | None]]:
+def _fold_rows(recipe: Recipe) -> tuple[NDArray[np.int64] | None, list[NDArray[np.uint32] | None]]:
     """Assign held-out rows to members, others to -1, and find the training rows of each member."""
     if not recipe.splits:
         return None, [None]
