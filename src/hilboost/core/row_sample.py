@@ -41,7 +41,18 @@ class RowSample:
     dependence: Dependence | None = None
 
     def weights_of_all(self, n: int) -> Floats | None:
-        """Weight of every row (n,), 0 outside the sample; ``None`` means 1 for all."""
+        """Compute the weight of every row, which is 0 outside the sample.
+
+        Parameters
+        ----------
+        n : int
+            Number of rows of the table.
+
+        Returns
+        -------
+        (n,) float64 or None
+            ``None`` means one for each row.
+        """
         if self.rows is None:
             return self.weight
         weight = np.zeros(n)
