@@ -48,75 +48,19 @@ def replaced(labels, row, odd):
     return labels
 
 
-# Labels
+# Labels; other odd ones are refused by the tests of their output spaces
 
 
 ODD = {
-    "rows-nan": (
-        "linear",
-        replaced(Y, 7, [1.0, np.nan]),
-        "Y contains NaN or infinity in row 7; out",
-    ),
-    "rows-inf": ("linear", replaced(Y, 7, [1.0, np.inf]), "Y contains NaN or infinity in row 7"),
-    "rows-text": (
-        "linear",
-        replaced(Y, 7, "abc"),
-        "Y must contain rows of numbers; row 7 is 'abc'",
-    ),
-    "rows-long": ("linear", replaced(Y, 7, [1, 2, 3]), "row 7 has length 3 and row 0 has length 2"),
-    "rows-none": ("linear", replaced(Y, 7, None), "row 7 has length 1 and row 0 has length 2"),
-    "rows-empty": (
-        "linear",
-        np.empty((N, 0)),
-        r"one row of numbers per sample; got shape \(20, 0\)",
-    ),
-    "rows-complex": ("linear", Y + 1j, "Complex data not supported: Y must contain real numbers"),
-    "images-nan": ("gaussian", replaced(Y, 7, [np.nan] * 2), "Y contains NaN or infinity in row 7"),
-    "images-text": (
-        "gaussian",
-        replaced(Y, 7, ["a", "b"]),
-        "must contain rows of numbers; row 7 is",
-    ),
-    "sets-number": ("label_set", replaced([{1}] * N, 7, 3), "row 7 of Y is 3, not a set"),
-    "sets-text": ("label_set", replaced([{"a"}] * N, 7, "ab"), "row 7 of Y is 'ab', not a set"),
-    "sets-missing": (
-        "label_set",
-        replaced([{1}] * N, 7, {None}),
-        "row 7 of Y contains a missing label",
-    ),
-    "sets-table": ("label_set", np.full((N, 2), 2), "Y contains 2 in row 0; indicators must be 0"),
-    "ranks-twice": ("ranking", replaced([[1, 2]] * N, 7, [1, 1]), "row 7"),
-    "ranks-text": ("ranking", replaced([[1, 2]] * N, 7, ["a", "b"]), "row 7"),
-    "words-number": ("string", replaced(["abc"] * N, 7, 3), r"row 7 of Y is 3 \(int\); each"),
-    "words-one": ("string", "a" * N, "Y must be a list of strings, one per row"),
-    "shares": ("composition", replaced([[0.5, 0.5]] * N, 7, [0.5, 0.6]), "row 7 of Y sums to 1.1"),
-    "samples": ("distribution", replaced([[1.0]] * N, 7, []), "row 7 of Y is an empty sample"),
-    "matrices": (
-        "positive_matrix",
-        replaced([np.eye(2)] * N, 7, -np.eye(2)),
-        "row 7 of Y is not positive definite",
-    ),
-    "gram-wide": ("precomputed", K[:, :19], r"the Gram matrix Y must be square, .*got \(20, 19\)"),
-    "gram-rows": ("precomputed", K[:19], r"inconsistent numbers of rows: 20 and 19"),
-    "gram-nan": (
-        "precomputed",
-        np.where(K[7, 7] == K, np.nan, K),
-        "Y contains NaN or infinity in row 7",
-    ),
-    "gram-asymmetric": (
-        "precomputed",
-        K + np.eye(N, k=3),
-        r"not symmetric: k\(\d+, \d+\) = .*Use",
-    ),
-    "gram-negative": (
-        "precomputed",
-        K - np.eye(N),
-        r"not positive semidefinite \(detected in row \d",
-    ),
-    "gram-zero": ("precomputed", np.zeros((N, N)), "the output kernel is zero for all training"),
-    "too-few": ("linear", Y[:19], "X and y have inconsistent numbers of rows: 20 and 19. Pass one"),
-    "too-many": ("string", ["abc"] * 21, "inconsistent numbers of rows: 20 and 21"),
-    "sparse-few": ("label_set", scipy.sparse.eye_array(19).tocsr(), "rows: 20 and 19"),
+    "nan": ("linear", replaced(Y, 7, [1.0, np.nan]), "Y contains NaN or infinity in row 7; out"),
+    "empty": ("linear", np.empty((N, 0)), r"one row of numbers per sample; got shape \(20, 0\)"),
+    "sets": ("label_set", replaced([{"a"}] * N, 7, "ab"), "row 7 of Y is 'ab', not a set"),
+    "words": ("string", replaced(["abc"] * N, 7, 3), r"row 7 of Y is 3 \(int\); each"),
+    "gram": ("precomputed", K[:19], r"inconsistent numbers of rows: 20 and 19"),
+    "zero": ("precomputed", np.zeros((N, N)), "the output kernel is zero for all training"),
+    "too few": ("linear", Y[:19], "X and y have inconsistent numbers of rows: 20 and 19. Pass one"),
+    "too many": ("string", ["abc"] * 21, "inconsistent numbers of rows: 20 and 21"),
+    "sparse": ("label_set", scipy.sparse.eye_array(19).tocsr(), "rows: 20 and 19"),
     "nothing": ("linear", None, "requires y to be passed, but the target y is None"),
 }
 
@@ -128,7 +72,6 @@ def test_labels_that_cannot_be_used_are_refused(name, case):
     with pytest.raises(ValueError, match=message) as caught:
         build(name, output).fit(X, labels)
     assert isinstance(caught.value, HilboostError)
-    assert not isinstance(caught.value, np.linalg.LinAlgError)
 
 
 @models
@@ -142,85 +85,38 @@ def test_labels_without_a_length_are_refused(name):
 
 
 @pytest.mark.parametrize(
-    ("kernel", "message"),
-    [
-        (
-            lambda A, B: np.ones((len(A), 3)),
-            r"returned an array of shape \(20, 3\) for 20 and 20 labels; it mu",
-        ),
-        (lambda A, B: 1.0, r"returned an array of shape \(\) for 20 and 20"),
-        (lambda A, B: np.full((len(A), len(B)), np.inf), "contains NaN or infinity in row 0"),
-        (lambda A, B: np.arange(400.0).reshape(20, 20), r"is not symmetric: k\(0, 19\) = 19 and k"),
-        (
-            lambda A, B: 1.0 - np.eye(20),
-            r"is not positive semidefinite \(detected in row 0\); use a",
-        ),
-        (lambda A, B: np.zeros((len(A), len(B))), "is zero for all training outputs"),
-    ],
-    ids=["shape", "number", "inf", "asymmetric", "negative", "zero"],
-)
-@models
-def test_functions_that_are_no_kernels_are_refused(name, kernel, message):
-    with pytest.raises(ValueError, match=f"the output kernel {message}"):
-        build(name, kernel).fit(X, list("abcdefghijklmnopqrst"))
-
-
-@models
-@pytest.mark.parametrize(
     ("output", "error", "message"),
     [
         ("labelset", InvalidParameter, "output='labelset' is not known. Did you mean 'label_set'"),
-        ("rankings", InvalidParameter, "Did you mean 'ranking'"),
         ("curve", InvalidParameter, "Did you mean 'linear'"),
-        ("gausian", InvalidParameter, "Did you mean 'gaussian'"),
         (Rankings, InvalidType, r"output=Rankings is a class; write Rankings\(\)"),
         (Gaussian, InvalidType, r"output=Gaussian is a class; write Gaussian\(\)"),
-        (
-            3,
-            InvalidType,
-            "output must be an output space, a name, a kernel .*got int",
-        ),
+        (3, InvalidType, "output must be an output space, a name, a kernel .*got int"),
         (None, InvalidType, "output must be an output space"),
         (KernelOutput(tolerance=2), InvalidParameter, r"tolerance must lie in \[0, 1\); got 2"),
-        (
-            KernelOutput(Gaussian((1.0, 2.0, 3.0))),
-            InvalidParameter,
-            "3 length scales, but X has 2 col",
-        ),
     ],
 )
-def test_unknown_outputs_are_refused(name, output, error, message):
+def test_unknown_outputs_are_refused(output, error, message):
     with pytest.raises(error, match=message):
-        build(name, output).fit(X, Y)
+        build("tree", output).fit(X, Y)
 
 
 @models
-@pytest.mark.parametrize("output", ["linear", "gaussian", "label_set", "precomputed"])
-def test_unknown_ways_to_decode_are_refused(name, output):
-    labels = {"label_set": [{1}] * N, "precomputed": K}.get(output, Y)
-    with pytest.raises(
-        InvalidParameter, match="decode='nearst' is not known. Did you mean 'neares"
-    ):
-        build(name, output, decode="nearst").fit(X, labels)
-    with pytest.raises(
-        InvalidParameter, match="decode='kemeny' is not known. .*Valid values: auto, "
-    ):
-        build(name, output, decode="kemeny").fit(X, labels)
+def test_unknown_ways_to_decode_are_refused(name):
+    for way, message in (("nearst", "Did you mean 'neares"), ("kemeny", ".*Valid values: auto, ")):
+        with pytest.raises(InvalidParameter, match=f"decode='{way}' is not known. {message}"):
+            build(name, decode=way).fit(X, Y)
 
 
-@models
-@pytest.mark.parametrize("output", ["linear", "label_set", "string", "precomputed"])
 @pytest.mark.parametrize("lengths", [(20, 19, 20), (20, 21, 20), (19, 20, 20), (20, 20, 19)])
-def test_lengths_are_compared_before_rows_are_left_out(name, output, lengths):
+@pytest.mark.parametrize("output", ["string", "precomputed"])
+def test_lengths_are_compared_before_rows_are_left_out(output, lengths):
     n, n_labels, n_weights = lengths
-    labels = {"label_set": [{1}, {2}] * N, "string": ["aaa", "bbb"] * N}.get(
-        output, [[1.0]] * 2 * N
-    )
-    labels = np.eye(n_labels) if output == "precomputed" else labels[:n_labels]
+    labels = np.eye(n_labels) if output == "precomputed" else (["aaa", "bbb"] * N)[:n_labels]
     weight = np.ones(n_weights)
     weight[[3, -1]] = 0
     with pytest.raises(ValueError, match="inconsistent numbers of rows|one value for each"):
-        build(name, output).fit(X[:n], labels, sample_weight=weight)
+        build("tree", output).fit(X[:n], labels, sample_weight=weight)
 
 
 # New labels
@@ -310,20 +206,16 @@ def test_gaps_are_for_trees(learner):
 
 
 @models
-@pytest.mark.parametrize(
-    ("weight", "message"),
-    [
+def test_weights_that_cannot_be_used_are_refused(name):
+    for weight, message in (
         (np.ones(7), "one value for each of the"),
         (replaced(np.ones(N), 2, -1.0), "sample_weight must not be negative; row 2 has -1"),
         (replaced(np.zeros(N), 2, -1.0), "sample_weight must not be negative"),
         (replaced(np.ones(N), 2, np.nan), "sample_weight contains NaN"),
         (np.zeros(N), "zero for every row; at least one|at least one non-zero number"),
-    ],
-    ids=["few", "negative", "negative and zeros", "nan", "zeros"],
-)
-def test_weights_that_cannot_be_used_are_refused(name, weight, message):
-    with pytest.raises(ValueError, match=message):
-        build(name).fit(X, Y, sample_weight=weight)
+    ):
+        with pytest.raises(ValueError, match=message):
+            build(name).fit(X, Y, sample_weight=weight)
 
 
 @models
@@ -344,34 +236,23 @@ def test_weights_too_light_for_leaves_of_a_learner_are_told(kind):
 
 
 @pytest.mark.parametrize("name", ["forest", "tree"])
-@pytest.mark.parametrize("more", ["X_val", "y_val", "sample_weight_val", "callbacks"])
-def test_trees_that_are_not_boosted_take_no_held_out_rows(name, more):
-    with pytest.raises(TypeError, match=more):
-        build(name).fit(X, Y, **{more: ()})
+def test_trees_that_are_not_boosted_take_no_held_out_rows(name):
+    for more in ("X_val", "y_val", "sample_weight_val", "callbacks"):
+        with pytest.raises(TypeError, match=more):
+            build(name).fit(X, Y, **{more: ()})
 
 
-OF_TREES = {
-    "max_splits": 3,
-    "min_samples_leaf": 2,
-    "max_features": 0.5,
-    "sketch": 4,
-}
+OF_TREES = {"max_splits": 3, "min_samples_leaf": 2, "max_features": 0.5, "sketch": 4}
 
 
 @pytest.mark.parametrize("parameter", OF_TREES)
-@pytest.mark.parametrize(
-    "learner",
-    ["kernel", KernelBoostingRegressor(kernel="gaussian"), Ridge(), VectorTreeLearner()],
-    ids=["kernel", "machine", "ridge", "trees"],
-)
+@pytest.mark.parametrize("learner", ["kernel", Ridge(), VectorTreeLearner()], ids=repr)
 def test_parameters_of_trees_are_refused_with_other_learners(learner, parameter):
     model = build(learner=learner, **{parameter: OF_TREES[parameter]})
     with pytest.raises(
         InvalidParameter, match=f"{parameter} applies only to the learners .* has no effect"
     ):
         model.fit(X, Y)
-    for trees in ("ok3", "extra_trees"):
-        model.set_params(learner=trees).fit(X, Y)
 
 
 def test_parameters_at_their_defaults_are_not_refused():
@@ -381,58 +262,29 @@ def test_parameters_at_their_defaults_are_not_refused():
     assert build(learner=machine).fit(X, Y).n_estimators_ > 0
 
 
-@pytest.mark.parametrize(
-    ("parameter", "value"),
-    [
-        ("n_estimators", 5),
-        ("learning_rate", 0.1),
-        ("subsample", 0.5),
-        ("early_stopping", True),
-        ("validation_fraction", 0.3),
-        ("n_iter_no_change", 2),
-    ],
-)
-def test_kernel_machines_as_learners_have_no_loop_of_their_own(parameter, value):
-    machine = KernelBoostingRegressor(kernel="gaussian", **{parameter: value})
-    with pytest.raises(
-        InvalidParameter, match=f"{parameter} of the KernelBoostingRegressor passed"
-    ):
-        build(learner=machine).fit(X, Y)
+def test_kernel_machines_as_learners_have_no_loop_of_their_own():
+    loop = {"n_estimators": 5, "learning_rate": 0.1, "subsample": 0.5, "early_stopping": True}
+    loop |= {"validation_fraction": 0.3, "n_iter_no_change": 2}
+    for name, value in loop.items():
+        machine = KernelBoostingRegressor(kernel="gaussian", **{name: value})
+        message = f"{name} of the KernelBoostingRegressor passed"
+        with pytest.raises(InvalidParameter, match=message):
+            build(learner=machine).fit(X, Y)
 
 
 @pytest.mark.parametrize(
     ("learner", "error", "message"),
     [
-        (
-            "ok4",
-            InvalidParameter,
-            "learner='ok4' is not known. Did you mean 'ok3'.* Valid values: auto, extra_trees, k",
-        ),
-        (
-            "tree",
-            InvalidParameter,
-            "learner='tree' is not known. .*Valid values: auto, extra_trees, kernel",
-        ),
+        ("ok4", InvalidParameter, "='ok4' is not known. Did you mean 'ok3'.* values: auto, extra_"),
+        ("tree", InvalidParameter, "='tree' is not known. .*Valid values: auto, extra_trees, kern"),
         (Ridge, InvalidType, r"learner=Ridge is a class; write Ridge\(\)"),
         (VectorTreeLearner, InvalidType, "learner=VectorTreeLearner is a class"),
-        (
-            None,
-            InvalidType,
-            "learner must be 'auto', 'ok3', 'extra_trees', 'kernel', 'linear', a Learner, a scikit",
-        ),
+        (None, InvalidType, "must be 'auto', 'ok3', 'extra_trees', 'kernel', 'linear', a Learner,"),
         (3, InvalidType, "learner must be .* list of these; got 3"),
         (LogisticRegression(), InvalidType, "is a classifier"),
         (KernelBoostingClassifier(), InvalidType, "is a classifier"),
-        (
-            KernelBoostingRegressor("huber"),
-            InvalidParameter,
-            "loss='squared_error'.*got loss='huber'",
-        ),
-        (
-            KernelBoostingRegressor(stages="ful"),
-            ValueError,
-            "'stages' parameter of KernelBoosting",
-        ),
+        (KernelBoostingRegressor("huber"), InvalidParameter, "='squared_error'.*got loss='huber'"),
+        (KernelBoostingRegressor(stages="ful"), ValueError, "'stages' parameter of KernelBoosting"),
         (KernelBoostingRegressor(kernel="gausian"), InvalidParameter, "Did you mean 'gaussian'"),
     ],
 )
@@ -448,53 +300,28 @@ def test_learners_without_weights_refuse_them():
         build(learner=KNeighborsRegressor(3)).fit(X, Y, sample_weight=np.arange(1, 21))
 
 
+OUT_OF_RANGE = {
+    "boosting": [
+        *(("n_estimators", 0), ("n_estimators", "many"), ("learning_rate", 0.0)),
+        *(("learning_rate", 2.1), ("max_splits", None), ("subsample", 0.0), ("metric", "f1")),
+        *(("early_stopping", "yes"), ("validation_fraction", 1.0), ("n_iter_no_change", 0)),
+        ("verbose", -1),
+    ],
+    "forest": [("n_estimators", 0), ("splitter", "worst"), ("bootstrap", 2)],
+    "tree": [("max_features", "auto"), ("splitter", "worst"), ("max_depth", 0)],
+}
+OF_ALL = [
+    *(("max_splits", 0), ("max_splits", 2.5), ("min_samples_leaf", 0), ("max_features", 0.0)),
+    *(("max_features", 1.5), ("max_features", "log2"), ("sketch", 0), ("decode", 3)),
+    *(("n_jobs", 1.5), ("n_jobs", 0), ("random_state", "a")),
+]
+
+
 @models
-@pytest.mark.parametrize(
-    ("parameter", "value"),
-    [
-        ("max_splits", 0),
-        ("max_splits", 2.5),
-        ("min_samples_leaf", 0),
-        ("max_features", 0.0),
-        ("max_features", 1.5),
-        ("max_features", "log2"),
-        ("sketch", 0),
-        ("decode", 3),
-        ("n_jobs", 1.5),
-        ("n_jobs", 0),
-        ("random_state", "a"),
-    ],
-)
-def test_parameters_out_of_range_are_refused(name, parameter, value):
-    with pytest.raises(ValueError, match=parameter):
-        build(name, **{parameter: value}).fit(X, Y)
-
-
-@pytest.mark.parametrize(
-    ("name", "parameter", "value"),
-    [
-        ("boosting", "n_estimators", 0),
-        ("boosting", "n_estimators", "many"),
-        ("boosting", "learning_rate", 0.0),
-        ("boosting", "learning_rate", 2.1),
-        ("boosting", "max_splits", None),
-        ("boosting", "subsample", 0.0),
-        ("boosting", "metric", "f1"),
-        ("boosting", "early_stopping", "yes"),
-        ("boosting", "validation_fraction", 1.0),
-        ("boosting", "n_iter_no_change", 0),
-        ("boosting", "verbose", -1),
-        ("forest", "n_estimators", 0),
-        ("forest", "splitter", "worst"),
-        ("forest", "bootstrap", 2),
-        ("tree", "max_features", "auto"),
-        ("tree", "splitter", "worst"),
-        ("tree", "max_depth", 0),
-    ],
-)
-def test_parameters_of_one_model_out_of_range_are_refused(name, parameter, value):
-    with pytest.raises(ValueError, match=parameter):
-        build(name, **{parameter: value}).fit(X, Y)
+def test_parameters_out_of_range_are_refused(name):
+    for parameter, value in OUT_OF_RANGE[name] + OF_ALL:
+        with pytest.raises(ValueError, match=parameter):
+            build(name, **{parameter: value}).fit(X, Y)
 
 
 @models
