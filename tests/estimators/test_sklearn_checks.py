@@ -54,7 +54,7 @@ def equal_searches_are_done_once():
 @parametrize_with_checks(
     [
         BoostingRegressor(n_estimators=10),
-        BoostingClassifier(n_estimators=10),
+        BoostingClassifier(n_estimators=10, learner="tree"),
         KernelBoostingRegressor(),
         KernelBoostingClassifier(),
         KernelBoostingClassifier("log_loss", **GIVEN),
@@ -68,12 +68,10 @@ def equal_searches_are_done_once():
         StackedKernelRidge(n_estimators=3, **GIVEN),
         AdaBoostKernelClassifier(n_estimators=4),
         KernelBoostingRegressor(stages="sparse", n_basis=40, n_estimators=3, **GIVEN),
-        KernelBoostingClassifier("log_loss", stages="block", n_basis=50, **GIVEN),
         OutputKernelBoostingRegressor(**SHORT),
         OutputKernelBoostingRegressor(
             KernelOutput(Gaussian(1.0), tolerance=0), learner="ok3", **SHORT
         ),
-        OutputKernelBoostingRegressor(learner=KernelBoostingRegressor(**GIVEN)),
         OutputKernelForestRegressor(n_estimators=10),
         OutputKernelTreeRegressor(),
     ],
