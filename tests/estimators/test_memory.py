@@ -24,13 +24,7 @@ def mixed(values):
     )
 
 
-TABLES = {
-    "floats": np.asarray,
-    "Fortran order": np.asfortranarray,
-    "integers": lambda values: values.astype(np.int32),
-    "frame": lambda values: pd.DataFrame({f"x{k}": values[:, k] for k in range(D)}),
-    "mixed frame": mixed,
-}
+TABLES = {"Fortran order": np.asfortranarray, "mixed frame": mixed}
 
 
 def added(model, X, y):
@@ -65,14 +59,13 @@ def test_held_out_rows(monkeypatch):
     assert added(model, X, y) < 52
 
 
-@pytest.mark.parametrize("loss", ["squared_error", "huber"])
-def test_held_out_rows_of_large_tables_are_evaluated_by_their_bins(monkeypatch, loss):
+def test_held_out_rows_of_large_tables_are_evaluated_by_their_bins(monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(600, 5)).astype(np.float32)
     X[rng.uniform(size=X.shape) < 0.1] = np.nan
     y = np.nan_to_num(X[:, 0]) + rng.normal(size=600)
     model = BoostingRegressor(
-        loss=loss, n_estimators=20, cv_folds=1, early_stopping=True, random_state=0
+        loss="huber", n_estimators=20, cv_folds=1, early_stopping=True, random_state=0
     )
     histories = []
     for cells in (0, 2**40):
