@@ -36,6 +36,7 @@ X = RNG.normal(size=(N, 3))
 OFFSET = RNG.normal(size=N)
 WEIGHT = RNG.integers(1, 3, size=N).astype(float)
 TREES = {"learner": "tree", "n_estimators": 8, "random_state": 0}
+PLAINEST = TREES | {"early_stopping": False}
 COUNTS = RNG.poisson(np.exp(0.5 * X[:, 0] + OFFSET)).astype(float)
 NUMBERS = X[:, 0] + OFFSET + 0.1 * RNG.normal(size=N)
 CLASSES = (RNG.uniform(size=N) < expit(X[:, 0] + OFFSET)).astype(int)
@@ -67,8 +68,10 @@ def test_the_start_is_the_best_constant():
     np.testing.assert_allclose(p.mean(axis=0), np.bincount(many) / N, atol=1e-6)
 
 
-@pytest.mark.parametrize("learner", ["tree", "kernel", "linear", ["tree", "linear"]])
-@pytest.mark.parametrize("stopping", [False, True])
+@pytest.mark.parametrize(
+    ("learner", "stopping"),
+    [("tree", True), ("kernel", False), ("linear", True), (["tree", "linear"], False)],
+)
 def test_squared_errors_of_differences(learner, stopping):
     # The fit is that of the differences: early stopping, folds and all.
     settings = {**TREES, "learner": learner, "early_stopping": stopping}
@@ -91,18 +94,14 @@ def test_weights_repetition_and_order():
     np.testing.assert_allclose(model.predict(X, OFFSET), exposure * model.predict(X))
 
 
-def test_held_out_rows_and_intervals():
+def test_held_out_rows():
     settings = {**TREES, "early_stopping": True, "n_estimators": 30}
     model = BoostingRegressor("poisson", **settings)
     model.fit(X, COUNTS, offset=OFFSET, X_val=X + 1e-9, y_val=COUNTS, offset_val=OFFSET)
     predicted = model.predict_raw(X, OFFSET)
     assert model.history_.validation[model.n_estimators_] == pytest.approx(
-        model.loss_.value(type("T", (), {"y": COUNTS[:, None]}), predicted).mean()
+        model.loss_.value(Target(COUNTS[:, None]), predicted).mean()
     )
-    ensemble = BoostingRegressor(**settings).fit(X, NUMBERS, offset=OFFSET)
-    below, above = ensemble.predict_interval(X, 0.9).T
-    inside = (below + OFFSET <= NUMBERS) & (above + OFFSET >= NUMBERS)
-    assert inside.mean() > 0.85
 
 
 def test_an_exposure_among_the_features_warns():
@@ -119,15 +118,14 @@ def test_an_exposure_among_the_features_warns():
 
 
 def test_classes():
-    settings = {**TREES, "early_stopping": False}
-    model = BoostingClassifier(**settings).fit(X, CLASSES, offset=OFFSET)
+    model = BoostingClassifier(**PLAINEST).fit(X, CLASSES, offset=OFFSET)
     raw = model.predict_raw(X)[:, 0] + OFFSET
     np.testing.assert_allclose(model.predict_proba(X, OFFSET)[:, 1], expit(raw))
     np.testing.assert_array_equal(model.predict(X, OFFSET), (raw > 0).astype(int))
     assert model.score(X, CLASSES, offset=OFFSET) == ((raw > 0) == CLASSES).mean()
-    assert BoostingClassifier(**settings).fit(X, CLASSES, offset=0 * OFFSET).predict_raw(
+    assert BoostingClassifier(**PLAINEST).fit(X, CLASSES, offset=0 * OFFSET).predict_raw(
         X
-    ) == pytest.approx(BoostingClassifier(**settings).fit(X, CLASSES).predict_raw(X))
+    ) == pytest.approx(BoostingClassifier(**PLAINEST).fit(X, CLASSES).predict_raw(X))
 
 
 def test_levels_are_encoded_beside_the_offset():
@@ -145,7 +143,7 @@ def test_levels_are_encoded_beside_the_offset():
     assert by_offset < 1.3 * by_weight
 
 
-@pytest.mark.parametrize("loss", ["squared_error", "quantile", "huber", "classes"])
+@pytest.mark.parametrize("loss", ["huber", "classes"])
 def test_models_with_encoded_levels_do_not_depend_on_a_constant_offset(loss):
     rng = np.random.default_rng(0)
     X = np.array([f"level {k}" for k in rng.integers(50, size=300)], dtype=object)[:, None]
@@ -162,32 +160,38 @@ def test_models_with_encoded_levels_do_not_depend_on_a_constant_offset(loss):
     np.testing.assert_allclose(found - shift, expected, atol=0.3)
 
 
-def test_rankings_and_survival_times():
+def test_rankings():
     query, order = np.repeat(np.arange(24), 10), np.random.default_rng(2).permutation(N)
     y = np.clip(np.round(NUMBERS), 0, 3)
-    ranker = BoostingRanker(**TREES, early_stopping=False)
-    raw = ranker.fit(X, y, groups=query, offset=OFFSET).predict(X)
-    again = BoostingRanker(**TREES, early_stopping=False)
+    ranker = BoostingRanker(**PLAINEST).fit(X, y, groups=query, offset=OFFSET)
+    raw, again = ranker.predict(X), BoostingRanker(**PLAINEST)
     again.fit(X[order], y[order], groups=query[order], offset=OFFSET[order])
     np.testing.assert_array_equal(again.predict(X), raw)
     np.testing.assert_allclose(ranker.predict(X, OFFSET), raw + OFFSET)
+    *_, last = ranker.staged_predict(X, OFFSET)
+    np.testing.assert_array_equal(last, ranker.predict(X, OFFSET))
+    with_offset = ranker.score(X, y, groups=query, offset=OFFSET)
+    assert with_offset > ranker.score(X, y, groups=query)
+
+
+@pytest.mark.parametrize("loss", ["cox", "aft"])
+def test_survival_times(loss):
     times = np.empty(N, dtype=[("event", bool), ("time", float)])
     times["event"], times["time"] = RNG.uniform(size=N) < 0.7, RNG.exponential(np.exp(-OFFSET))
-    for loss in ("cox", "aft"):
-        settings = {**TREES, "early_stopping": False}
-        one = BoostingSurvival(loss, **settings).fit(X, times, offset=OFFSET)
-        other = BoostingSurvival(loss, **settings).fit(X, times, offset=OFFSET + 2)
-        np.testing.assert_allclose(  # the baseline takes up a constant
-            one.predict_survival_function(X, [0.5, 1.0], offset=OFFSET),
-            other.predict_survival_function(X, [0.5, 1.0], offset=OFFSET + 2),
-            rtol=1e-5,
-        )
+    one, other = (
+        BoostingSurvival(loss, **PLAINEST).fit(X, times, offset=OFFSET + shift) for shift in (0, 2)
+    )
+    np.testing.assert_allclose(  # the baseline takes up a constant
+        one.predict_survival_function(X, [0.5, 1.0], offset=OFFSET),
+        other.predict_survival_function(X, [0.5, 1.0], offset=OFFSET + 2),
+        rtol=1e-5,
+    )
+    assert one.score(X, times, offset=OFFSET) > one.score(X, times)
 
 
 def test_continued_and_refitted_models(tmp_path):
-    settings = {**TREES, "early_stopping": False}
-    whole = BoostingRegressor("poisson", **settings).fit(X, COUNTS, offset=OFFSET)
-    part = BoostingRegressor("poisson", **settings | {"n_estimators": 3}, warm_start=True)
+    whole = BoostingRegressor("poisson", **PLAINEST).fit(X, COUNTS, offset=OFFSET)
+    part = BoostingRegressor("poisson", **PLAINEST | {"n_estimators": 3}, warm_start=True)
     part.fit(X, COUNTS, offset=OFFSET).set_params(n_estimators=8).fit(X, COUNTS, offset=OFFSET)
     np.testing.assert_allclose(part.predict(X), whole.predict(X))
     with pytest.raises(InvalidData, match="fitted with offsets, but offset is None; pass offset"):
@@ -195,71 +199,64 @@ def test_continued_and_refitted_models(tmp_path):
     same = whole.refit_leaves(X, COUNTS, offset=OFFSET, keep=0.5)
     np.testing.assert_allclose(same.predict(X), whole.predict(X), rtol=1e-6)
     path = Checkpoint(tmp_path / "c")
-    BoostingRegressor(**settings).fit(X, NUMBERS, offset=OFFSET, callbacks=[path])
+    BoostingRegressor(**PLAINEST).fit(X, NUMBERS, offset=OFFSET, callbacks=[path])
     with pytest.raises(InvalidData, match=r"different data \(offset\)"):
-        BoostingRegressor(**settings).fit(X, NUMBERS, offset=OFFSET + 1, callbacks=[path])
+        BoostingRegressor(**PLAINEST).fit(X, NUMBERS, offset=OFFSET + 1, callbacks=[path])
 
 
-@pytest.mark.parametrize("offset", [None, OFFSET])
-def test_files_note_offsets(offset, tmp_path):
-    model = BoostingRegressor("poisson", **TREES, early_stopping=False, warm_start=True)
-    model.fit(X, COUNTS, offset=offset).save(tmp_path / "model")
+def test_files_note_offsets(tmp_path):
+    model = BoostingRegressor("poisson", **PLAINEST, warm_start=True)
+    model.fit(X, COUNTS, offset=OFFSET).save(tmp_path / "model")
     loaded = hilboost.load(tmp_path / "model")
-    assert loaded.fitted_.beside_offsets == (offset is not None)
+    assert loaded.fitted_.beside_offsets
     for passed in (None, OFFSET):
         np.testing.assert_array_equal(loaded.predict(X, passed), model.predict(X, passed))
     loaded.set_params(n_estimators=10)
-    if offset is not None:
-        with pytest.raises(
-            InvalidData, match="stages were fitted with offsets.* or set warm_start"
-        ):
-            loaded.fit(X, COUNTS)
-        with pytest.raises(InvalidData, match=r"stages were fitted with offsets.*; pass offset\.$"):
-            loaded.set_params(warm_start=False).refit_leaves(X, COUNTS)
-        loaded.set_params(warm_start=True)
-    assert loaded.fit(X, COUNTS, offset=offset).n_estimators_ == 10
+    with pytest.raises(InvalidData, match="stages were fitted with offsets.* or set warm_start"):
+        loaded.fit(X, COUNTS)
+    with pytest.raises(InvalidData, match=r"stages were fitted with offsets.*; pass offset\.$"):
+        loaded.set_params(warm_start=False).refit_leaves(X, COUNTS)
+    loaded.set_params(warm_start=True)
+    assert loaded.fit(X, COUNTS, offset=OFFSET).n_estimators_ == 10
 
 
-def test_bad_offsets():
-    model = BoostingRegressor(**TREES)
-    with pytest.raises(InvalidData, match="one number for each of the 240 rows"):
-        model.fit(X, NUMBERS, offset=OFFSET[:5])
-    with pytest.raises(InvalidData, match="offset must be finite; row 1"):
-        model.fit(X, NUMBERS, offset=np.where(np.arange(N) == 1, np.nan, OFFSET))
-    with pytest.raises(InvalidData, match="row 1 has -inf, as for an exposure of 0: leave"):
-        model.fit(X, NUMBERS, offset=np.where(np.arange(N) == 1, -np.inf, OFFSET))
-    with pytest.raises(InvalidData, match="and pass logarithms of exposures as offset"):
-        model.fit(X, COUNTS, -np.arange(N))
-    with pytest.raises(InvalidData, match="must hold numbers"):
-        model.fit(X, NUMBERS, offset=np.array(["a"] * N))
-    with pytest.raises(InvalidData, match="1 column, one for each output; it has 2"):
-        model.fit(X, NUMBERS, offset=np.zeros((N, 2)))
-    with pytest.raises(InvalidData, match="offset and offset_val must both be passed"):
-        model.fit(X, NUMBERS, offset=OFFSET, X_val=X, y_val=NUMBERS)
-    with pytest.raises(InvalidData, match="offset_val: .*1 column, one for each output; it has 2"):
-        model.fit(X, NUMBERS, offset=OFFSET, X_val=X, y_val=NUMBERS, offset_val=np.zeros((N, 2)))
-    with pytest.raises(InvalidData, match="offset_val requires X_val"):
-        model.fit(X, NUMBERS, offset=OFFSET, offset_val=OFFSET)
-    with pytest.raises(InvalidData, match="1 column, one for each output; it has 2"):
-        model.fit(X, NUMBERS).predict(X, np.zeros((N, 2)))
+def replaced(row, value):
+    return np.where(np.arange(N) == row, value, OFFSET)
 
 
-@pytest.mark.parametrize("loss", ["poisson", "squared_error"])
-@pytest.mark.parametrize("unit", [1, 365])
-def test_exposures_instead_of_their_logarithms_warn(loss, unit):
-    exposure = unit * np.linspace(0.1, 1, N)
-    counts = np.rint(10 * exposure / unit * np.exp(X[:, 0] / 3))
-    model = BoostingRegressor(loss, **TREES)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        model.fit(X, counts, offset=np.log(exposure))
-        model.fit(X, counts, offset=np.full(N, 0.5))
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        model.fit(X, counts, offset=exposure)
-    found = [str(warning.message) for warning in caught if warning.category is DataWarning]
-    assert len(found) == (loss == "poisson")
-    assert all("pass the logarithms of exposures" in message for message in found)
+WIDE = "1 column, one for each output; it has 2"
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ({"offset": OFFSET[:5]}, "one number for each of the 240 rows"),
+        ({"offset": replaced(1, np.nan)}, "offset must be finite; row 1"),
+        ({"offset": replaced(1, -np.inf)}, "row 1 has -inf, as for an exposure of 0: leave"),
+        ({"sample_weight": -np.arange(N)}, "and pass logarithms of exposures as offset"),
+        ({"offset": np.array(["a"] * N)}, "must hold numbers"),
+        ({"offset": ["0.5"] * N}, "must hold numbers; row 0 has '0.5': convert it to a number"),
+        ({"offset": [[0.0], [1.0, 2.0], *[[3.0]] * (N - 2)]}, "same number of values in each row"),
+        ({"offset": "log_exposure"}, "the text 'log_exposure'; pass the values of the rows"),
+        ({"offset": np.zeros((N, 2))}, WIDE),
+        ({"offset": OFFSET, "X_val": X, "y_val": NUMBERS}, "offset and offset_val must both be"),
+        (
+            {"offset": OFFSET, "X_val": X, "y_val": NUMBERS, "offset_val": np.zeros((N, 2))},
+            f"offset_val: .*{WIDE}",
+        ),
+        ({"offset": OFFSET, "offset_val": OFFSET}, "offset_val requires X_val"),
+    ],
+)
+def test_bad_offsets(rows, message):
+    with pytest.raises(InvalidData, match=message):
+        BoostingRegressor(**TREES).fit(X, NUMBERS, **rows)
+
+
+def test_bad_offsets_of_predictions():
+    model = BoostingRegressor(**TREES).fit(X, NUMBERS)
+    for predict in (model.predict, model.predict_interval):
+        with pytest.raises(InvalidData, match=WIDE):
+            predict(X, offset=np.zeros((N, 2)))
 
 
 def exposure_warnings(loss, y, offset):
@@ -294,33 +291,32 @@ def test_exposures_of_a_few_units_warn(loss, units, whole, seed):
 
 EXPOSURES = {
     "parts of years": lambda rng, n: rng.uniform(0.05, 1, n),
-    "years": lambda rng, n: rng.uniform(0.1, 5, n),
     "some years": lambda rng, n: rng.uniform(1, 3, n),
-    "half, whole and double": lambda rng, n: rng.choice([0.5, 1, 2], n),
     "months": lambda rng, n: rng.integers(1, 13, n).astype(float),
     "areas": lambda rng, n: rng.lognormal(0, 0.7, n),
-    "hours": lambda rng, n: rng.uniform(3, 30, n),
 }
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", EXPOSURES)
-def test_most_exposures_warn_and_few_other_offsets(name):
-    found, n = {"exposures": 0, "logarithms": 0, "others": 0, "predictions": 0}, 2000
-    for seed in range(100):
-        rng = np.random.default_rng(seed)
-        exposure, raw = EXPOSURES[name](rng, n), 0.5 * rng.normal(size=n) - 0.5
-        known = raw + 0.3 * rng.normal(size=n)
-        for kind, offset, log_mean in (
-            ("exposures", exposure, np.log(exposure) + raw),
-            ("logarithms", np.log(20 * exposure), np.log(exposure) + raw),
-            ("others", exposure, raw),
-            ("predictions", known - known.min() + 0.1, raw),
-        ):
-            y = rng.poisson(np.exp(log_mean))
-            found[kind] += len(exposure_warnings(Poisson(), y, offset))
-    assert found["exposures"] >= 70
-    assert max(found["logarithms"], found["others"], found["predictions"]) <= 1
+def test_most_exposures_warn_and_few_other_offsets():
+    """Of 25 draws of each kind; 1 of 100 others may look like exposures by chance."""
+    n, n_others = 2000, {"logarithms": 0, "others": 0, "predictions": 0}
+    for draw in EXPOSURES.values():
+        n_exposures = 0
+        for seed in range(25):
+            rng = np.random.default_rng(seed)
+            exposure, raw = draw(rng, n), 0.5 * rng.normal(size=n) - 0.5
+            known = raw + 0.3 * rng.normal(size=n)
+            y = rng.poisson(np.exp(np.log(exposure) + raw))
+            n_exposures += len(exposure_warnings(Poisson(), y, exposure))
+            for kind, offset, log_mean in (
+                ("logarithms", np.log(20 * exposure), np.log(exposure) + raw),
+                ("others", exposure, raw),
+                ("predictions", known - known.min() + 0.1, raw),
+            ):
+                y = rng.poisson(np.exp(log_mean))
+                n_others[kind] += len(exposure_warnings(Poisson(), y, offset))
+        assert n_exposures >= 18
+    assert max(n_others.values()) <= 1
 
 
 @given(
@@ -365,9 +361,8 @@ def test_exposures_of_predictions_warn_after_a_fit_to_logarithms(units, loss, se
 
 def test_files_keep_the_range_of_offsets(tmp_path):
     exposure = RNG.uniform(0.1, 5, N)
-    settings = {**TREES, "early_stopping": False}
     for loss in ("poisson", "squared_error"):
-        model = BoostingRegressor(loss, **settings).fit(X, COUNTS, offset=np.log(exposure))
+        model = BoostingRegressor(loss, **PLAINEST).fit(X, COUNTS, offset=np.log(exposure))
         model.save(tmp_path / "model")
         loaded = hilboost.load(tmp_path / "model")
         assert loaded.fitted_.offset_range == model.fitted_.offset_range
@@ -384,32 +379,6 @@ def test_files_keep_the_range_of_offsets(tmp_path):
     assert hilboost.load(tmp_path / "model").fitted_.offset_range is None
 
 
-@pytest.mark.slow
-def test_the_regularization_of_kernel_machines_is_chosen_beside_the_offset():
-    settings, errors = {**TREES, "learner": "kernel", "early_stopping": False}, []
-    rate = np.sin(2 * X[:, 0])
-    for _ in range(3):  # a few rows have most of the counts
-        far = 2 * RNG.normal(size=N)
-        counts = RNG.poisson(np.exp(rate + far)).astype(float)
-        model = BoostingRegressor("poisson", **settings).fit(X, counts, offset=far)
-        errors.append(np.mean((model.predict_raw(X)[:, 0] - rate) ** 2))
-    assert np.median(errors) < 0.25
-
-
-def test_scores_of_rankings_and_survival_times_are_those_with_offsets():
-    query = np.repeat(np.arange(24), 10)
-    labels = np.clip(np.round(NUMBERS), 0, 3)
-    settings = {"n_estimators": 3, "random_state": 0, "early_stopping": False}
-    ranker = BoostingRanker(**settings).fit(X, labels, groups=query, offset=OFFSET)
-    assert ranker.score(X, labels, groups=query, offset=OFFSET) > ranker.score(
-        X, labels, groups=query
-    )
-    times = np.empty(N, dtype=[("event", bool), ("time", float)])
-    times["event"], times["time"] = True, np.exp(-NUMBERS)
-    model = BoostingSurvival(**settings).fit(X, times, offset=OFFSET)
-    assert model.score(X, times, offset=OFFSET) > model.score(X, times)
-
-
 def test_intervals_of_ensembles_are_those_with_offsets():
     settings = {**TREES, "early_stopping": True}
     model = BoostingRegressor("poisson", **settings).fit(X, COUNTS, offset=OFFSET)
@@ -419,14 +388,11 @@ def test_intervals_of_ensembles_are_those_with_offsets():
     model = BoostingRegressor(**settings).fit(X, NUMBERS, offset=OFFSET)
     found = model.predict_interval(X, offset=OFFSET)
     np.testing.assert_allclose(found, model.predict_interval(X) + OFFSET[:, None])
-    with pytest.raises(InvalidData, match="1 column, one for each output; it has 2"):
-        model.predict_interval(X, offset=np.zeros((N, 2)))
 
 
 def test_calibrations_are_those_with_offsets():
-    settings = {**TREES, "early_stopping": False}
     known, new = slice(0, 120), slice(120, None)
-    model = BoostingRegressor("poisson", **settings).fit(X[known], COUNTS[known])
+    model = BoostingRegressor("poisson", **PLAINEST).fit(X[known], COUNTS[known])
     model.calibrate(X[new], COUNTS[new], offset=OFFSET[new])
     error = np.abs(COUNTS[new] - model.predict(X[new], OFFSET[new]))
     low, high = model.predict_interval(X[known], 0.9, offset=OFFSET[known]).T
@@ -434,7 +400,7 @@ def test_calibrations_are_those_with_offsets():
     middle = model.predict(X[known], OFFSET[known])
     np.testing.assert_allclose(high, middle + expected)
     np.testing.assert_allclose(low, np.maximum(middle - expected, 0))  # counts are at least 0
-    classes = BoostingClassifier(**settings).fit(X, CLASSES, offset=OFFSET)
+    classes = BoostingClassifier(**PLAINEST).fit(X, CLASSES, offset=OFFSET)
     classes.calibrate(X + 1e-9, CLASSES, offset=OFFSET)
     sets = classes.predict_set(X, 0.8, offset=OFFSET)
     assert sets[np.arange(N), CLASSES].mean() >= 0.8
@@ -442,10 +408,9 @@ def test_calibrations_are_those_with_offsets():
 
 
 def test_predictions_after_each_stage_are_those_with_offsets():
-    settings = {**TREES, "early_stopping": False}
     many = np.where(X[:, 1] > 1, 2, CLASSES)
     for y, offset in ((CLASSES, OFFSET), (many, np.column_stack([OFFSET, -OFFSET, 0 * OFFSET]))):
-        model = BoostingClassifier(**settings).fit(X, y, offset=offset)
+        model = BoostingClassifier(**PLAINEST).fit(X, y, offset=offset)
         scores = list(model.staged_decision_function(X, offset))
         np.testing.assert_array_equal(scores[-1], model.decision_function(X, offset))
         assert (scores[0] != scores[-1]).any()
@@ -454,13 +419,9 @@ def test_predictions_after_each_stage_are_those_with_offsets():
         np.testing.assert_array_equal(np.log(last), model.predict_log_proba(X, offset))
         *_, last = model.staged_predict(X, offset)
         np.testing.assert_array_equal(last, model.predict(X, offset))
-    model = BoostingRegressor("poisson", **settings).fit(X, COUNTS, offset=OFFSET)
+    model = BoostingRegressor("poisson", **PLAINEST).fit(X, COUNTS, offset=OFFSET)
     *_, last = model.staged_predict(X, OFFSET)
     np.testing.assert_array_equal(last, model.predict(X, OFFSET))
-    query = np.repeat(np.arange(24), 10)
-    ranker = BoostingRanker(**settings).fit(X, COUNTS, groups=query, offset=OFFSET)
-    *_, last = ranker.staged_predict(X, OFFSET)
-    np.testing.assert_array_equal(last, ranker.predict(X, OFFSET))
 
 
 def test_offsets_of_python_numbers():
@@ -470,34 +431,15 @@ def test_offsets_of_python_numbers():
         np.testing.assert_array_equal(model.predict(X, passed), model.predict(X, OFFSET))
 
 
-@pytest.mark.parametrize(
-    ("offset", "match"),
-    [
-        (["0.5", "0.0", "1.0"], "must hold numbers; row 0 has '0.5': convert it to a number"),
-        (np.array([0.0, "high", None], object), "must hold numbers; row 1 has 'high': convert"),
-        ([0.0, None, 1.0], "must be finite; row 1 has nan"),
-        ([[0.0], [1.0, 2.0], [3.0]], "same number of values in each row"),
-        ("log_exposure", "offset is the text 'log_exposure'; pass the values of the rows"),
-    ],
-)
-def test_offsets_that_are_no_numbers(offset, match):
-    with pytest.raises(InvalidData, match=match):
-        BoostingRegressor(**TREES).fit(X[:3], NUMBERS[:3], offset=offset)
-
-
-@pytest.mark.parametrize("method", ["predict", "predict_raw", "decision_function", "predict_proba"])
-def test_models_without_offsets_refuse_them(method):
+def test_models_without_offsets_refuse_them():
     model = SparseKernelClassifier(n_basis=5).fit(X, CLASSES)
-    message = "^SparseKernelClassifier does not support offset, because its fit does not; omit it"
-    with pytest.raises(InvalidParameter, match=message):
-        getattr(model, method)(X, offset=OFFSET)
-    with pytest.raises(InvalidParameter, match=message):
-        model.score(X, CLASSES, offset=OFFSET)
-    for staged in ("staged_predict", "staged_decision_function", "staged_predict_proba"):
+    predictions = "predict", "predict_raw", "decision_function", "predict_proba"
+    staged = "staged_predict", "staged_decision_function", "staged_predict_proba"
+    for method in (*predictions, *staged, "score", "calibrate"):
+        more = (CLASSES,) if method in ("score", "calibrate") else ()
+        message = "^SparseKernelClassifier does not support offset, because its fit does not; omit"
         with pytest.raises(InvalidParameter, match=message):  # at the call, not at the first stage
-            getattr(model, staged)(X, OFFSET)
-    with pytest.raises(InvalidParameter, match=message):
-        model.calibrate(X, CLASSES, offset=OFFSET)
+            getattr(model, method)(X, *more, offset=OFFSET)
     np.testing.assert_array_equal(model.predict(X, offset=None), model.predict(X))
 
 
@@ -524,14 +466,12 @@ def test_signatures_show_offsets_where_fits_take_them():
     assert all(one.takes_offsets for one, _ in documented)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("in_file", [False, True])
 @pytest.mark.parametrize("stopping", [False, True])  # with stopping, an ensemble of folds
-def test_predictions_without_the_offsets_of_the_fit_warn_once(stopping, in_file, tmp_path):
+def test_predictions_without_the_offsets_of_the_fit_warn_once(stopping, tmp_path):
     settings = {**TREES, "early_stopping": stopping}
     model = BoostingRegressor("poisson", **settings).fit(X, COUNTS, offset=OFFSET)
     model = model if stopping else model.calibrate(X + 1e-9, COUNTS, offset=OFFSET)
-    if in_file:
+    if not stopping:
         model.save(tmp_path / "m")
         model = hilboost.load(tmp_path / "m")
     labels = BoostingClassifier(**TREES).fit(X, CLASSES, offset=OFFSET)
