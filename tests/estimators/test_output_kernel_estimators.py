@@ -1,23 +1,17 @@
 """Output kernel models from the outside: labels of all kinds, learners, tools of scikit-learn."""
 
-import pickle
-
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
 from sklearn.base import clone
 from sklearn.dummy import DummyRegressor
-from sklearn.ensemble import RandomForestRegressor
-from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Ridge
 from sklearn.metrics import r2_score
-from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
+from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.tree import DecisionTreeRegressor
-from tests.cases import OUTPUTS, ids
 
 from hilboost import (
     KernelBoostingRegressor,
@@ -58,8 +52,6 @@ LEARNERS = {
     "vector-trees": VectorTreeLearner(max_depth=2),
     "ridge": Ridge(),
     "neighbors": KNeighborsRegressor(3),
-    "their-tree": DecisionTreeRegressor(max_depth=3),
-    "their-forest": RandomForestRegressor(3),
     "pipeline": make_pipeline(StandardScaler(), Ridge()),
 }
 learners = pytest.mark.parametrize("learner", LEARNERS)
@@ -74,38 +66,7 @@ def boosting(output="linear", **options):
     return OutputKernelBoostingRegressor(output, **settings | options)
 
 
-def same(found, expected):
-    if isinstance(found, np.ndarray):
-        np.testing.assert_array_equal(found, expected)
-    else:
-        assert found == expected
-
-
 # Labels of every kind
-
-
-@pytest.mark.parametrize("case", OUTPUTS, ids=ids(OUTPUTS))
-@models
-def test_every_output_space_with_every_model(case, name):
-    labels = case.draw(np.random.default_rng(0), N)
-    model = build(name, case.make()).fit(X, labels)
-    assert model.n_features_in_ == 4
-    for way in model.output_.ways:
-        found = model.set_params(decode=way).predict(X[:7])
-        assert len(found) == 7
-        assert np.isfinite(model.output_.encode(found)).all()
-    whole = model.predict_embedding(X)
-    assert np.isfinite(whole).all()
-    weights = model.predict_weights(X)
-    assert weights.shape == (N, N)
-    codes = model.output_.encode_training(labels)
-    np.testing.assert_allclose(weights @ codes, whole, atol=1e-6 * max(1, np.abs(codes).max()))
-    # A model that knows the rows by heart: predictions are the labels themselves.
-    by_heart = OutputKernelTreeRegressor(case.make(), decode="nearest").fit(X, labels)
-    assert by_heart.embedding_loss(X, labels) == pytest.approx(0, abs=1e-8)
-    assert by_heart.preimage_loss(X, labels) == pytest.approx(0, abs=1e-6)
-    assert by_heart.score(X, labels) == pytest.approx(1)
-    assert model.score(X, labels) <= 1
 
 
 @all_labels
@@ -138,27 +99,24 @@ def test_scores_of_rows_are_those_of_scikit_learn():
 
 
 @models
-@pytest.mark.parametrize("output", ["linear", "gaussian"])
-@pytest.mark.parametrize("shape", [(), (1,), (3,), (2, 3), (2, 2, 2)], ids=str)
-def test_predictions_have_the_shape_of_labels(name, output, shape):
+@pytest.mark.parametrize("shape", [(), (1,), (2, 3)], ids=str)
+def test_predictions_have_the_shape_of_labels(name, shape):
     Y = RNG.normal(size=(N, *shape))
-    model = build(name, output).fit(X, Y)
+    model = build(name, "gaussian").fit(X, Y)
     for way in model.output_.ways:
-        model.set_params(decode=way)
-        assert model.predict(X[:5]).shape == (5, *shape)
+        assert model.set_params(decode=way).predict(X[:5]).shape == (5, *shape)
     assert model.predict(X[:5], candidates=Y[:4]).shape == (5, *shape)
     width = model.predict_embedding(X).shape[1]
     assert all(raw.shape == (N, width) for raw in model.staged_predict_embedding(X))
 
 
-@pytest.mark.parametrize(
-    "kind", [np.array, list, pd.DataFrame, lambda Y: Y.astype(np.float32)], ids=range(4)
-)
-def test_rows_may_be_tables_of_any_kind(kind):
-    expected = boosting().fit(X, ROWS.astype(np.float32).astype(float)).predict(X)
-    table = kind(ROWS.astype(np.float32).astype(float))
-    np.testing.assert_array_equal(boosting().fit(X, table).predict(X), expected)
-    assert boosting().fit(X, table).score(X, table) > 0.5
+def test_rows_may_be_tables_of_any_kind():
+    table = ROWS.astype(np.float32).astype(float)
+    expected = boosting().fit(X, table).predict(X)
+    for kind in (list, pd.DataFrame, np.float32):
+        model = boosting().fit(X, kind(table))
+        np.testing.assert_array_equal(model.predict(X), expected)
+        assert model.score(X, kind(table)) > 0.5
 
 
 def test_sparse_tables_of_label_sets():
@@ -198,8 +156,12 @@ def test_candidates(name):
     assert found == [among[i] for i in cost.argmin(axis=1)]
     own = [[i % 3] for i in range(N)]
     assert model.predict(X, among, own) == [among[i % 3] for i in range(N)]
-    with pytest.raises(InvalidData, match="allowed contains indices of candidates, but"):
-        model.predict(X, allowed=own)
+    for options in ({"candidates": among}, {"candidates": among, "allowed": own}):
+        *_, last = model.staged_predict(X, **options)
+        assert last == model.predict(X, **options)
+    for use in (model.predict, lambda X, **allowed: next(model.staged_predict(X, **allowed))):
+        with pytest.raises(InvalidData, match="allowed contains indices of candidates, but"):
+            use(X, allowed=own)
     with pytest.raises(InvalidData, match="allowed has 60 entries, but X has 2 rows"):
         model.predict(X[:2], among, own)
 
@@ -207,88 +169,32 @@ def test_candidates(name):
 # Tools of scikit-learn
 
 
-@all_labels
 @models
-def test_clones_and_parameters(kind, name):
-    output, labels = LABELS[kind]
-    model = build(name, output).fit(X, labels)
-    copied = clone(model)
-    assert repr(copied.get_params()) == repr(model.get_params())
-    assert not hasattr(copied, "model_")
-    with pytest.raises(NotFittedError):
-        copied.predict(X)
-    same(copied.fit(X, labels).predict(X), model.predict(X))
-    options = MODELS[name].get_params()
-    shown = eval(repr(model), {type(model).__name__: type(model)})
-    assert shown.get_params() == options | {"output": output}
-    same(shown.fit(X, labels).predict(X), model.predict(X))
-    model.set_params(max_splits=2)
-    other = build(name, output, max_splits=2).fit(X, labels)
-    same(other.predict(X), model.fit(X, labels).predict(X))
-
-
-@all_labels
-@models
-def test_pickles(kind, name):
-    output, labels = LABELS[kind]
-    model = build(name, output).fit(X, labels)
-    again = pickle.loads(pickle.dumps(model))
-    same(again.predict(X), model.predict(X))
-    same(again.predict(X, candidates=labels[:5]), model.predict(X, candidates=labels[:5]))
-    np.testing.assert_array_equal(again.predict_embedding(X), model.predict_embedding(X))
-    assert again.preimage_loss(X, labels) == model.preimage_loss(X, labels)
-
-
-@all_labels
-@models
-def test_search_and_cross_validation(kind, name):
-    output, labels = LABELS[kind]
-    search = GridSearchCV(build(name, output), {"max_splits": [1, 6]}, cv=3, error_score="raise")
-    search.fit(X, labels)
-    assert search.best_params_ == {"max_splits": 6}
-    assert search.score(X, labels) == search.best_estimator_.score(X, labels)
-    scores = cross_val_score(build(name, output), X, labels, cv=3, error_score="raise")
-    assert scores.shape == (3,)
-    assert scores.mean() > 0
-    held_out = build(name, output).fit(X[20:], labels[20:]).score(X[:20], labels[:20])
-    assert scores[0] == pytest.approx(held_out)
-
-
-def test_cross_validated_predictions():
-    found = cross_val_predict(boosting(), X, ROWS, cv=3)
-    assert r2_score(ROWS, found) > 0.2
-
-
-@all_labels
-@models
-def test_pipelines(kind, name):
-    output, labels = LABELS[kind]
-    model = make_pipeline(StandardScaler(), build(name, output)).fit(X, labels)
+def test_search_in_a_pipeline(name):
+    pipeline = make_pipeline(StandardScaler(), build(name, "label_set"))
+    key = f"{pipeline.steps[1][0]}__max_splits"
+    search = GridSearchCV(pipeline, {key: [1, 6]}, cv=3, error_score="raise").fit(X, SETS)
+    assert search.best_params_ == {key: 6}
     scaled = StandardScaler().fit_transform(X)
-    alone = build(name, output).fit(scaled, labels)
-    same(model.predict(X), alone.predict(scaled))
-    assert model.score(X, labels) == alone.score(scaled, labels)
-    same(model.predict(X, candidates=labels[:3]), alone.predict(scaled, labels[:3]))
+    alone = build(name, "label_set", max_splits=6).fit(scaled, SETS)
+    assert search.predict(X) == alone.predict(scaled)
+    assert search.score(X, SETS) == alone.score(scaled, SETS)
 
 
 # Stages
 
 
-@all_labels
 @models
-def test_staged_predictions_end_with_the_prediction(kind, name):
-    output, labels = LABELS[kind]
-    model = build(name, output).fit(X, labels)
+def test_staged_predictions_end_with_the_prediction(name):
+    model = build(name, "label_set").fit(X, SETS)
     staged = list(model.staged_predict(X))
     assert len(staged) == model.n_estimators_ == (1 if name == "tree" else 8)
-    same(staged[-1], model.predict(X))
+    assert staged[-1] == model.predict(X)
     *_, last = model.staged_predict_embedding(X)
     np.testing.assert_array_equal(last, model.predict_embedding(X))
     one = next(model.staged_predict_embedding(X))
-    short = build(name, output).set_params(**{} if name == "tree" else {"n_estimators": 1})
-    np.testing.assert_allclose(
-        one, short.fit(X, labels).predict_embedding(X), rtol=1e-12, atol=1e-15
-    )
+    short = build(name, "label_set", **{} if name == "tree" else {"n_estimators": 1}).fit(X, SETS)
+    np.testing.assert_allclose(one, short.predict_embedding(X), rtol=1e-12, atol=1e-15)
 
 
 @models
@@ -309,17 +215,6 @@ def test_staged_kernels_and_weights(name):
     np.testing.assert_allclose(weights.toarray(), model.predict_weights(X[:9]).toarray(), atol=1e-8)
 
 
-@models
-def test_staged_predictions_of_candidates(name):
-    model = build(name, "string").fit(X, WORDS)
-    among, own = ["aabbcc", "bbbbcc", "zzz"], [[i % 2, 2] for i in range(N)]
-    for options in ({"candidates": among}, {"candidates": among, "allowed": own}):
-        *_, last = model.staged_predict(X, **options)
-        assert last == model.predict(X, **options)
-    with pytest.raises(InvalidData, match="allowed contains indices of candidates, but"):
-        next(model.staged_predict(X, allowed=own))
-
-
 @learners
 def test_learners(learner):
     model = boosting(learner=LEARNERS[learner]).fit(X, ROWS)
@@ -338,7 +233,7 @@ def test_learners(learner):
     assert flat.predict(X).shape == (N,)
 
 
-@learners
+@pytest.mark.parametrize("learner", ["ok3", "kernel", "sparse", "trees", "neighbors"])
 @pytest.mark.parametrize("kind", ["sets", "words"])
 def test_learners_of_sets_and_strings(learner, kind):
     output, labels = LABELS[kind]
@@ -347,21 +242,14 @@ def test_learners_of_sets_and_strings(learner, kind):
     assert len(model.predict(X)) == N
 
 
-@pytest.mark.parametrize("learner", ["ok3", "extra_trees", "full", "ridge"])
+@pytest.mark.parametrize("learner", ["ok3", "full"])
 @pytest.mark.parametrize("metric", ["embedding", "preimage"])
-@pytest.mark.parametrize("kind", MORE_LABELS)
+@pytest.mark.parametrize("kind", ["sets", "images", "matrix"])
 def test_early_stopping_keeps_the_best_stage(learner, metric, kind):
     output, labels = MORE_LABELS[kind]
-    model = boosting(
-        output,
-        learner=LEARNERS[learner],
-        metric=metric,
-        early_stopping=True,
-        n_iter_no_change=2,
-        validation_fraction=0.3,
-        n_estimators=12,
-        learning_rate=0.7,
-    ).fit(X, labels)
+    options = {"metric": metric, "early_stopping": True, "n_iter_no_change": 2}
+    options |= {"validation_fraction": 0.3, "n_estimators": 12, "learning_rate": 0.7}
+    model = boosting(output, learner=LEARNERS[learner], **options).fit(X, labels)
     losses = model.history_.validation
     assert len(losses) == len(model.history_.train)
     assert model.n_estimators_ == int(np.argmin(losses)) == len(model.model_.stages)
@@ -449,8 +337,8 @@ def test_labels_are_encoded_once_for_a_score():
 
 
 @models
-@pytest.mark.parametrize("n", [1, 2, 3])
-@pytest.mark.parametrize("kind", MORE_LABELS)
+@pytest.mark.parametrize("n", [1, 2])
+@pytest.mark.parametrize("kind", ["rows", "words", "matrix"])
 def test_few_rows(name, n, kind):
     output, labels = MORE_LABELS[kind]
     labels = GRAM[:n, :n] if kind == "matrix" else labels[:n]
@@ -458,38 +346,28 @@ def test_few_rows(name, n, kind):
     assert len(model.predict(X)) == N
     assert np.isfinite(model.predict_embedding(X)).all()
     if n == 1:
-        if kind == "rows":
-            np.testing.assert_allclose(model.predict(X), np.repeat(labels, N, axis=0))
         assert model.embedding_loss(X[:1], labels) == pytest.approx(0, abs=1e-12)
     if name == "boosting":
         build(name, output, early_stopping=True).fit(X[:n], labels)
 
 
 @learners
-@pytest.mark.parametrize("n", [2, 4])
-def test_few_rows_for_every_learner(learner, n):
-    if learner == "neighbors" and n < 3:
-        return
+def test_few_rows_for_every_learner(learner):
+    n = 4 if learner == "neighbors" else 2
     model = boosting(learner=LEARNERS[learner]).fit(X[:n], ROWS[:n])
     assert np.isfinite(model.predict(X)).all()
 
 
 @models
-@pytest.mark.parametrize("value", [0.0, 0.1, -1e9])
-def test_constant_outputs(name, value):
-    Y = np.full((N, 2), value)
+def test_constant_outputs(name):
+    Y = np.full((N, 2), 0.1)
     model = build(name).fit(X, Y)
     np.testing.assert_allclose(model.predict(X), Y, rtol=1e-14)
     assert all(stage.terms[0].model.depth == 0 for stage in model.model_.stages)
-    assert model.predict_weights(X).shape == (N, N)
     np.testing.assert_allclose(model.predict_weights(X) @ Y, Y, rtol=1e-9)
-    for output, labels in (("label_set", [{1, 2}] * N), ("string", ["abc"] * N), ("gaussian", Y)):
-        model = build(name, output).fit(X, labels)
-        assert np.isfinite(model.predict_embedding(X)).all()
-        if output != "gaussian":
-            assert model.predict(X) == labels
-        else:
-            np.testing.assert_allclose(model.predict(X), Y, rtol=1e-9)
+    for output, labels in (("label_set", [{1, 2}] * N), ("string", ["abc"] * N)):
+        assert build(name, output).fit(X, labels).predict(X) == labels
+    np.testing.assert_allclose(build(name, "gaussian").fit(X, Y).predict(X), Y, rtol=1e-9)
 
 
 @models
