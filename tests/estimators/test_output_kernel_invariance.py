@@ -43,7 +43,6 @@ OTHERS = {
     "ridge": OutputKernelBoostingRegressor(learner=Ridge(), n_estimators=5),
 }
 models = pytest.mark.parametrize("name", MODELS)
-spaces = pytest.mark.parametrize("output", ["linear", GAUSSIAN], ids=["linear", "gaussian"])
 
 
 def draw(seed=0, n=60, d=5, r=4, missing=True):
@@ -122,16 +121,12 @@ def test_truncated_factors_lose_no_more_than_they_may(seed, tolerance):
 
 
 @pytest.mark.parametrize("name", [*MODELS, *DRAWN])
-@spaces
 @pytest.mark.usefixtures("threads_at_once")
-def test_any_number_of_threads_gives_the_same_bits(name, output):
+def test_any_number_of_threads_gives_the_same_bits(name):
     _, X, Y = draw(n=90, d=9)
-    one, *others = (
-        built(MODELS | DRAWN, name, output, n_jobs=n_jobs).fit(X, Y) for n_jobs in (1, 2, 3, 7)
-    )
-    for other in others:
-        assert_same_bits(other, one)
-        np.testing.assert_array_equal(other.predict_embedding(X), one.predict_embedding(X))
+    one, other = (built(MODELS | DRAWN, name, n_jobs=k).fit(X, Y) for k in (1, 7))
+    assert_same_bits(other, one)
+    np.testing.assert_array_equal(other.predict_embedding(X), one.predict_embedding(X))
 
 
 @pytest.mark.parametrize("learner", ["ok3", "extra_trees"])
@@ -174,6 +169,14 @@ def test_order_of_the_columns(seed):
     np.testing.assert_array_equal(model.fit(X[:, order], Y).predict(X[:, order]), expected)
 
 
+@given(seed=seeds)
+def test_columns_put_through_an_increasing_function(seed):
+    _, X, Y = draw(seed)
+    model = built(MODELS, "ok3")
+    expected = model.fit(X, Y).predict(X)
+    np.testing.assert_array_equal(model.fit(np.arctan(X), Y).predict(np.arctan(X)), expected)
+
+
 @models
 @given(seed=seeds)
 def test_order_of_the_rows(name, seed):
@@ -193,14 +196,6 @@ def test_columns_scaled_by_a_power_of_two(name, seed, power):
     expected = model.fit(X, Y).predict(X)
     scale = np.array([1, 2.0**power, 1, 2.0**-power, 1])
     np.testing.assert_array_equal(model.fit(X * scale, Y).predict(X * scale), expected)
-
-
-@given(seed=seeds)
-def test_columns_put_through_an_increasing_function(seed):
-    _, X, Y = draw(seed)
-    model = built(MODELS, "ok3")
-    expected = model.fit(X, Y).predict(X)
-    np.testing.assert_array_equal(model.fit(np.arctan(X), Y).predict(np.arctan(X)), expected)
 
 
 @models
@@ -246,57 +241,47 @@ def test_single_precision_is_read_as_it_is(name):
 
 
 @pytest.mark.parametrize("name", [*MODELS, *OTHERS])
-@spaces
 @given(seed=seeds)
-def test_whole_weights_are_repeated_rows(name, output, seed):
+def test_whole_weights_are_repeated_rows(name, seed):
     rng, X, Y = draw(seed, n=30, missing=name in MODELS)
     weight = rng.integers(0, 4, size=30)
     weight[0] = 1
     repeated = np.repeat(np.arange(30), weight)
-    model = built(MODELS | OTHERS, name, output)
-    model.set_params(decode="nearest")
+    model = built(MODELS | OTHERS, name, GAUSSIAN, decode="nearest")
     weighted = clone(model).fit(X, Y, sample_weight=weight)
     other = clone(model).fit(X[repeated], Y[repeated])
     np.testing.assert_allclose(
         weighted.predict_kernel(X), other.predict_kernel(X), rtol=1e-7, atol=1e-7
     )
-    np.testing.assert_allclose(
-        weighted.embedding_loss(X, Y, weight),
-        other.embedding_loss(X[repeated], Y[repeated]),
-        rtol=1e-6,
-        atol=1e-9,
-    )
-    np.testing.assert_allclose(
-        weighted.score(X, Y, weight), other.score(X[repeated], Y[repeated]), rtol=1e-6, atol=1e-9
-    )
+    found = [weighted.embedding_loss(X, Y, weight), weighted.score(X, Y, weight)]
+    X, Y = X[repeated], Y[repeated]
+    expected = [other.embedding_loss(X, Y), other.score(X, Y)]
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-9)
 
 
 @pytest.mark.parametrize("name", [*MODELS, *OTHERS])
-@spaces
 @given(seed=seeds)
-def test_rows_of_weight_zero_do_not_exist(name, output, seed):
+def test_rows_of_weight_zero_do_not_exist(name, seed):
     rng, X, Y = draw(seed, n=30, missing=name in MODELS)
     weight = rng.uniform(0.5, 2, size=30)
     out = rng.uniform(size=30) < 0.3
     out[:2] = False
     Y[out] += 1e6
-    model = built(MODELS | OTHERS, name, output)
+    model = built(MODELS | OTHERS, name, GAUSSIAN)
     with_zeros = clone(model).fit(X, Y, sample_weight=np.where(out, 0, weight))
     without = clone(model).fit(X[~out], Y[~out], sample_weight=weight[~out])
-    np.testing.assert_array_equal(with_zeros.predict(X), without.predict(X))
     np.testing.assert_array_equal(with_zeros.predict_embedding(X), without.predict_embedding(X))
     assert with_zeros.predict_weights(X).shape == (30, (~out).sum())
 
 
-@models
 @given(seed=seeds)
-def test_weights_with_a_gram_matrix(name, seed):
+def test_weights_with_a_gram_matrix(seed):
     rng, X, Y = draw(seed, n=30)
     weight = rng.integers(0, 4, size=30)
     weight[0] = 1
     repeated = np.repeat(np.arange(30), weight)
     K = Y @ Y.T
-    model = built(MODELS, name, "precomputed")
+    model = built(MODELS, "tree", "precomputed")
     weighted = clone(model).fit(X, K, sample_weight=weight)
     other = clone(model).fit(X[repeated], K[np.ix_(repeated, repeated)])
     expected = other.predict_kernel(X)
