@@ -28,15 +28,13 @@ def steps(n=160, seed=0):
 
 
 DRAWN = {"kernel": smooth, "extra_trees": steps}
-drawn = pytest.mark.parametrize("name", DRAWN)
 
 
 def has_trees(model):
     return isinstance(model.learner_, VectorTreeLearner)
 
 
-@drawn
-@pytest.mark.parametrize("loss", ["squared_error", "huber"])
+@pytest.mark.parametrize(("name", "loss"), [("kernel", "huber"), ("extra_trees", "squared_error")])
 def test_the_better_learner_is_chosen_and_fits_as_if_it_was_named(name, loss, tmp_path):
     X, Y = DRAWN[name]()
     settings = {"loss": loss, "random_state": 0}
@@ -52,10 +50,9 @@ def test_the_better_learner_is_chosen_and_fits_as_if_it_was_named(name, loss, tm
     assert has_trees(loaded) == has_trees(model)
 
 
-@pytest.mark.slow
-@drawn
+@pytest.mark.parametrize("name", DRAWN)
 def test_the_choice_does_not_depend_on_threads_or_validation_rows(name):
-    X, Y = DRAWN[name](130)
+    X, Y = DRAWN[name](110)
     settings = {"n_estimators": 20, "random_state": 3}
     one = OutputKernelBoostingRegressor(n_jobs=1, **settings).fit(X, Y)
     two = OutputKernelBoostingRegressor(n_jobs=2, **settings).fit(X, Y)
@@ -76,10 +73,10 @@ def test_trees_are_taken_where_kernels_are_not_an_option():
     assert not has_trees(OutputKernelBoostingRegressor(**settings).fit(X, Y))
 
 
-@pytest.mark.slow
-def test_many_rows_are_compared_on_a_sample_with_their_weights():
-    X, Y = smooth(1100)
-    weight = np.random.default_rng(0).uniform(0.5, 2, size=1100)
+def test_many_rows_are_compared_on_a_sample_with_their_weights(monkeypatch):
+    monkeypatch.setattr(learner_choice, "_ROWS_COMPARED", 200)
+    X, Y = smooth(300)
+    weight = np.random.default_rng(0).uniform(0.5, 2, size=300)
     model = OutputKernelBoostingRegressor(random_state=0).fit(X, Y, sample_weight=weight)
     assert not has_trees(model)
 

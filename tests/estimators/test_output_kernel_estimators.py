@@ -133,16 +133,6 @@ def test_sparse_tables_of_label_sets():
         np.testing.assert_array_equal(weighted.predict(X), other.predict(X))
 
 
-def test_inputs_may_be_data_frames():
-    frame = pd.DataFrame(X, columns=list("pqrs"))
-    model = boosting().fit(frame, ROWS, sample_weight=np.arange(N))
-    np.testing.assert_array_equal(model.feature_names_in_, list("pqrs"))
-    expected = boosting().fit(X, ROWS, sample_weight=np.arange(N)).predict(X)
-    np.testing.assert_array_equal(model.predict(frame), expected)
-    with pytest.raises(ValueError, match="feature names"):
-        model.predict(frame[list("qprs")])
-
-
 # Candidates
 
 
@@ -351,13 +341,6 @@ def test_few_rows(name, n, kind):
         build(name, output, early_stopping=True).fit(X[:n], labels)
 
 
-@learners
-def test_few_rows_for_every_learner(learner):
-    n = 4 if learner == "neighbors" else 2
-    model = boosting(learner=LEARNERS[learner]).fit(X[:n], ROWS[:n])
-    assert np.isfinite(model.predict(X)).all()
-
-
 @models
 def test_constant_outputs(name):
     Y = np.full((N, 2), 0.1)
@@ -393,18 +376,6 @@ def test_equal_inputs_get_the_mean_of_their_outputs(name):
         model.set_params(learning_rate=1.0, n_estimators=1)
     found = model.fit(inputs, np.arange(10.0)).predict([[0.0], [1.0]])
     np.testing.assert_allclose(found, [2, 7])
-
-
-def test_kernels_of_any_labels():
-    def overlap(a, b):
-        return float(len(a & b) + 1)
-
-    space = KernelOutput(overlap, pairwise=True, tolerance=0)
-    model = boosting(space).fit(X, SETS)
-    assert all(found in SETS for found in model.predict(X))
-    assert model.score(X, SETS) > 0.5
-    apart = [len(a) + len(b) - 2 * len(a & b) for a, b in zip(model.predict(X), SETS, strict=True)]
-    assert model.preimage_loss(X, SETS) == pytest.approx(np.mean(apart))
 
 
 @models

@@ -241,13 +241,3 @@ def test_forests_are_means_of_their_trees():
     np.testing.assert_allclose(model.predict_embedding(X), np.mean(trees, axis=0), rtol=1e-12)
     for k, raw in enumerate(model.staged_predict_embedding(X), start=1):
         np.testing.assert_allclose(raw, np.mean(trees[:k], axis=0), rtol=1e-12)
-
-
-def test_whole_trees_know_their_rows_by_heart():
-    X, Y = regression(3)
-    for model in (
-        OutputKernelTreeRegressor(),
-        OutputKernelTreeRegressor(splitter="random", random_state=0),
-        OutputKernelForestRegressor(n_estimators=5, random_state=0),
-    ):
-        np.testing.assert_allclose(model.fit(X, Y).predict(X), Y, rtol=1e-12)

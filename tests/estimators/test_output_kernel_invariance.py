@@ -129,20 +129,6 @@ def test_any_number_of_threads_gives_the_same_bits(name):
     np.testing.assert_array_equal(other.predict_embedding(X), one.predict_embedding(X))
 
 
-@pytest.mark.parametrize("learner", ["ok3", "extra_trees"])
-@pytest.mark.usefixtures("threads_at_once")
-def test_threads_on_many_rows(learner):
-    _, X, Y = draw(n=6000)
-    settings = BOOSTING | {"n_estimators": 3, "early_stopping": True}
-    one, two = (
-        OutputKernelBoostingRegressor(learner=learner, **settings, n_jobs=n_jobs).fit(X, Y)
-        for n_jobs in (1, 2)
-    )
-    assert_same_bits(one, two)
-    np.testing.assert_array_equal(one.history_.validation, two.history_.validation)
-    np.testing.assert_array_equal(one.history_.train, two.history_.train)
-
-
 @pytest.mark.parametrize("name", [*MODELS, *DRAWN])
 def test_the_seed_decides(name):
     _, X, Y = draw(n=150)
@@ -167,14 +153,6 @@ def test_order_of_the_columns(seed):
     model = built(MODELS, "ok3", min_samples_leaf=20)
     expected = model.fit(X, Y).predict(X)
     np.testing.assert_array_equal(model.fit(X[:, order], Y).predict(X[:, order]), expected)
-
-
-@given(seed=seeds)
-def test_columns_put_through_an_increasing_function(seed):
-    _, X, Y = draw(seed)
-    model = built(MODELS, "ok3")
-    expected = model.fit(X, Y).predict(X)
-    np.testing.assert_array_equal(model.fit(np.arctan(X), Y).predict(np.arctan(X)), expected)
 
 
 @models
@@ -224,17 +202,6 @@ def test_targets_scaled_and_shifted(name, seed, power):
     np.testing.assert_array_equal(model.fit(X, Y * 2.0**power).predict(X), expected * 2.0**power)
     shifted = model.fit(X, Y + 50).predict(X) - 50
     np.testing.assert_allclose(shifted, expected, rtol=1e-7, atol=1e-7)
-
-
-@models
-def test_single_precision_is_read_as_it_is(name):
-    _, X, Y = draw(n=400)  # more values than bins
-    single = X.astype(np.float32)
-    model = built(MODELS, name)
-    one = model.fit(single, Y).predict(single)
-    np.testing.assert_array_equal(model.predict(single.astype(np.float64)), one)
-    two = model.fit(single.astype(np.float64), Y).predict(single)
-    np.testing.assert_array_equal(one, two)
 
 
 # Weights
@@ -287,17 +254,6 @@ def test_weights_with_a_gram_matrix(seed):
     expected = other.predict_kernel(X)
     np.testing.assert_allclose(weighted.predict_kernel(X), expected, rtol=1e-7, atol=1e-7)
     assert weighted.predict_weights(X).shape == (30, 30)
-
-
-@models
-def test_equal_weights_are_no_weights(name):
-    _, X, Y = draw()
-    model = built(MODELS, name)
-    plain = model.fit(X, Y).predict(X)
-    np.testing.assert_array_equal(model.fit(X, Y, sample_weight=np.ones(60)).predict(X), plain)
-    model.set_params(min_samples_leaf=2)
-    twos = model.fit(X, Y, sample_weight=np.full(60, 2)).predict(X)
-    np.testing.assert_allclose(twos, plain, rtol=1e-9, atol=1e-12)
 
 
 # Sketches

@@ -10,7 +10,6 @@ from sklearn.neighbors import KNeighborsRegressor
 from tests.model.own_parts import PseudoHuber
 from tests.reference import radial as reference
 
-import hilboost
 from hilboost import (
     BoostingRegressor,
     KernelBoostingRegressor,
@@ -20,7 +19,7 @@ from hilboost import (
 from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType
 from hilboost.kernels import Gaussian
 from hilboost.learners.tree import TreeLearner, VectorTreeLearner
-from hilboost.losses import AbsoluteError, Huber, Quantile, SquaredError
+from hilboost.losses import AbsoluteError, Huber, Quantile
 from hilboost.outputs import KernelOutput, PrecomputedOutput
 
 seeds = st.integers(0, 10**6)
@@ -58,43 +57,29 @@ def build(output="linear", loss="absolute_error", learner="ok3", **options):
     )
 
 
-@losses
 @learners
-@pytest.mark.parametrize("weighted", [False, True])
-def test_one_number_is_ordinary_boosting(loss, learner, weighted):
-    """With a linear kernel; an own loss without leaf values has others there."""
+@pytest.mark.parametrize("loss", ["absolute_error", "huber"])
+def test_one_number_is_ordinary_boosting(loss, learner):
+    """With a linear kernel."""
     _, X, Y, weight = draw(r=1)
     # Random rows of a weighted table differ: a kernel machine sorts it.
-    weight = weight if weighted and learner not in ("neighbors", "sparse", "block") else None
+    weight = None if learner in ("neighbors", "sparse", "block") else weight
     model = build(loss=loss, learner=learner).fit(X, Y, weight)
-    if loss == "own" and learner in ("ok3", "ok3-et", "trees"):
-        assert model.history_.train[-1] < 0.8 * model.history_.train[0]
-        return
-    if learner in ("full", "sparse", "block"):
-        plain = clone(LEARNERS[learner]).set_params(loss=LOSSES[loss], n_estimators=6)
-        plain.set_params(random_state=0)
+    if "stages" in vars(LEARNERS[learner]):
+        plain = clone(LEARNERS[learner]).set_params(loss=LOSSES[loss])
     else:
-        plain = BoostingRegressor(
-            LOSSES[loss],
-            learner=LEARNERS[learner],
-            n_estimators=6,
-            learning_rate=0.5,
-            subsample=1,
-            early_stopping=False,
-            random_state=0,
-        )
-    plain.fit(X, Y[:, 0], weight)
-    if loss == "own":  # the parabola of the distance differs from the own hessian
-        assert model.history_.train[-1] < 0.8 * model.history_.train[0]
-        return
+        plain = BoostingRegressor(LOSSES[loss], learner=LEARNERS[learner], learning_rate=0.5)
+        plain.set_params(subsample=1, early_stopping=False)
+    plain.set_params(n_estimators=6, random_state=0).fit(X, Y[:, 0], weight)
     rounding = 1e-5 if (loss, learner) != ("huber", "full") else 1e-9
     rounding = rounding if learner in ("full", "sparse", "block") else 1e-11
     np.testing.assert_allclose(model.predict(X)[:, 0], plain.predict(X), atol=rounding)
     np.testing.assert_allclose(model.history_.train, plain.history_.train, atol=rounding)
 
 
-@pytest.mark.parametrize("space", ["linear", "gaussian", "precomputed"])
-@pytest.mark.parametrize("delta", [0.0, 0.4])
+@pytest.mark.parametrize(
+    ("space", "delta"), [("linear", 0.0), ("gaussian", 0.4), ("precomputed", 0.0)]
+)
 @given(seed=seeds)
 def test_trees_from_the_gram_matrix_alone(space, delta, seed):
     rng = np.random.default_rng(seed)
@@ -117,38 +102,20 @@ def test_trees_from_the_gram_matrix_alone(space, delta, seed):
 
 
 @losses
-@learners
-def test_full_steps_never_raise_the_loss(loss, learner):
-    _, X, Y, weight = draw()
-    weight = None if learner == "neighbors" else weight
-    options = {} if "stages" in vars(LEARNERS[learner]) else {"learning_rate": 1.0}
-    if learner == "trees":
-        options["learning_rate"] = 0.5  # one tree an output
-    model = build(loss=loss, learner=learner, **options).fit(X, Y, weight)
-    history = model.history_.train
-    assert (np.diff(history) <= 1e-4 * history[0]).all()
-    assert history[-1] < 0.9 * history[0]
-
-
-@losses
-@learners
+@pytest.mark.parametrize("learner", ["ok3", "ok3-et", "neighbors", "full", "sparse"])
 def test_rotations_of_the_outputs_carry_over(loss, learner):
-    if learner == "trees":
-        return  # one tree an output
     rng, X, Y, weight = draw()
     weight = None if learner == "neighbors" else weight
     rotation, shift = np.linalg.qr(rng.normal(size=(3, 3)))[0], rng.normal(size=3)
     model = build(loss=loss, learner=learner)
     found = model.fit(X, Y @ rotation + shift, weight).predict(X)
     expected = model.fit(X, Y, weight).predict(X) @ rotation + shift
-    close = 1e-4 if learner in ("full", "sparse", "block") else 1e-6
-    if learner == "block":
-        assert found.shape == expected.shape  # rows are drawn by residuals of a cumulative sum
+    close = 1e-4 if learner in ("full", "sparse") else 1e-6
     np.testing.assert_allclose(found, expected, atol=close)
 
 
 @losses
-@pytest.mark.parametrize("learner", ["ok3", "ridge", "full", "sparse"])
+@pytest.mark.parametrize("learner", ["ok3", "full"])
 def test_a_weight_is_a_repetition(loss, learner):
     _, X, Y, weight = draw()
     times = weight.astype(int)
@@ -158,7 +125,7 @@ def test_a_weight_is_a_repetition(loss, learner):
 
 
 @losses
-@pytest.mark.parametrize("learner", ["ok3", "ok3-et", "ridge", "full"])
+@pytest.mark.parametrize("learner", ["ok3", "full"])
 @pytest.mark.usefixtures("threads_at_once")
 def test_threads_do_not_matter(loss, learner):
     _, X, Y, _ = draw()
@@ -177,13 +144,11 @@ def test_outliers_matter_less(loss, learner):
     truth = np.column_stack([np.sin(X[:, 0]), X[:, 1], X[:, 0] * X[:, 1]])
     Y = truth + 0.1 * rng.normal(size=truth.shape)
     Y[::10] = rng.permutation(Y)[::10] + 8
-    robust, squares = (
-        build(loss=chosen, learner=learner, n_estimators=30).fit(X, Y).predict(X)
-        for chosen in (loss, "squared")
-        if chosen in LOSSES or LOSSES.setdefault("squared", "squared_error")
-    )
-    del LOSSES["squared"]
-    errors = [((found - truth)[1:10] ** 2).mean() for found in (robust, squares)]
+    model = build(learner=learner, n_estimators=30)
+    errors = [
+        ((model.set_params(loss=chosen).fit(X, Y).predict(X) - truth)[1:10] ** 2).mean()
+        for chosen in (LOSSES[loss], "squared_error")
+    ]
     assert errors[0] < 0.5 * errors[1]
 
 
@@ -202,8 +167,7 @@ def test_what_the_factor_omits_is_part_of_the_distance(learner):
 
 
 @losses
-@pytest.mark.parametrize("metric", ["embedding", "preimage"])
-@pytest.mark.parametrize("learner", ["ok3", "full", "ridge"])
+@pytest.mark.parametrize(("metric", "learner"), [("embedding", "full"), ("preimage", "ok3")])
 def test_early_stopping_by_the_loss(loss, metric, learner):
     _, X, Y, _ = draw()
     model = build(loss=loss, learner=learner, output="gaussian", metric=metric).set_params(
@@ -215,54 +179,6 @@ def test_early_stopping_by_the_loss(loss, metric, learner):
     plain = clone(model).set_params(metric="embedding", early_stopping=False)
     whole = clone(plain).set_params(metric=metric).fit(X, Y)
     np.testing.assert_array_equal(whole.predict_raw(X), plain.fit(X, Y).predict_raw(X))
-
-
-def test_squared_error_by_any_name_is_the_same():
-    _, X, Y, weight = draw()
-    found = [
-        OutputKernelBoostingRegressor(loss=loss, n_estimators=5, random_state=0)
-        .fit(X, Y, weight)
-        .predict(X)
-        for loss in ("squared_error", SquaredError, SquaredError())
-    ]
-    np.testing.assert_array_equal(found[0], found[1])
-    np.testing.assert_array_equal(found[0], found[2])
-
-
-@pytest.mark.parametrize("loss", ["absolute_error", "huber", Huber(alpha=0.7), PseudoHuber])
-@pytest.mark.parametrize("learner", ["ok3", "full", "ridge"])
-def test_files_reports_and_clones(loss, learner, tmp_path):
-    _, X, Y, _ = draw()
-    output = KernelOutput(Gaussian(1.0), tolerance=0.3)
-    model = build(output, learner=learner).set_params(loss=loss)
-    model = clone(model).fit(X, Y)
-    trusted = ["tests.model.own_parts:PseudoHuber"] if loss is PseudoHuber else []
-    model.save(tmp_path / "model.hilboost", training_data=True)
-    loaded = hilboost.load(tmp_path / "model.hilboost", trusted=trusted)
-    np.testing.assert_array_equal(loaded.predict_raw(X), model.predict_raw(X))
-    facts, again = model.report_facts(X, Y), loaded.report_facts(X, Y)
-    assert facts["scores"] == again["scores"]
-    assert facts["importance"] == again["importance"]
-    assert clone(loaded).fit(X, Y).history_.train[-1] == model.history_.train[-1]
-    assert facts["model"]["loss"]
-
-
-@pytest.mark.parametrize(
-    ("output", "labels"),
-    [
-        ("label_set", [{"a"} if k % 3 else {"a", "b"} for k in range(60)]),
-        ("ranking", np.array([[1, 2, 3], [3, 1, 2]])[np.arange(60) % 2]),
-        ("string", [f"word {k % 7}" for k in range(60)]),
-        ("distribution", [np.arange(3.0) + k % 4 for k in range(60)]),
-    ],
-)
-@losses
-def test_other_labels(output, labels, loss):
-    _, X, _, weight = draw()
-    weight[3] = 0
-    model = build(output, loss=loss).fit(X, labels, weight)
-    assert len(model.predict(X)) == 60
-    assert model.history_.train[-1] < model.history_.train[0]
 
 
 def test_equal_labels_are_learned_at_once():

@@ -29,6 +29,13 @@ from hilboost.losses import Huber, Poisson
 
 N = 60
 ROUNDING = 1e-8  # of the optimum
+ALL_STAGES = "huber", "poisson", "quantile-3", "log_loss-3"  # losses that are fitted by each
+CELLS = [
+    (case, stages)
+    for number, case in enumerate(LOSSES)
+    for place, stages in enumerate(STAGES)
+    if case.id in ALL_STAGES or number % 3 == place
+]
 SQUARES = [case for case in LOSSES if case.name == "squared_error"]
 SEARCHED = [case for case in LOSSES if case.name not in ("squared_error", "log_loss")]
 BY_ID = {case.id: case for case in LOSSES}
@@ -39,8 +46,9 @@ def smooth():
     return X, np.sin(2 * X[:, 0])
 
 
-@pytest.mark.parametrize("case", LOSSES, ids=ids(LOSSES))
-@pytest.mark.parametrize("stages", STAGES)
+@pytest.mark.parametrize(
+    ("case", "stages"), CELLS, ids=[f"{case.id}-{stages}" for case, stages in CELLS]
+)
 def test_the_objective_never_rises_and_ends_at_the_optimum(case, stages):
     weighted = (LOSSES.index(case) + STAGES.index(stages)) % 2 == 1
     distances = relative_distances(case, stages, N, 0.3, weighted)
@@ -50,9 +58,9 @@ def test_the_objective_never_rises_and_ends_at_the_optimum(case, stages):
     assert distances[0] > 0.1
 
 
-@pytest.mark.parametrize("case", LOSSES, ids=ids(LOSSES))
+@pytest.mark.parametrize("case", SEARCHED[::3], ids=ids(SEARCHED[::3]))
 def test_rows_equal_in_the_inputs_end_at_the_optimum_of_all_rows(case):
-    stages = STAGES[LOSSES.index(case) % 3]
+    stages = STAGES[SEARCHED.index(case) // 3 % 3]
     X, target = table(case, N)
     X = X[np.arange(N) // 2]
     model = fitted(case, stages, X, target, 0.3)
@@ -64,9 +72,9 @@ def test_rows_equal_in_the_inputs_end_at_the_optimum_of_all_rows(case):
 
 
 @pytest.mark.parametrize("case", SEARCHED, ids=ids(SEARCHED))
-@pytest.mark.parametrize("stages", ["full", "sparse"])
-def test_small_and_large_penalties(case, stages):
-    lam = (1e-2, 30.0)[(SEARCHED.index(case) + (stages == "full")) % 2]
+def test_small_and_large_penalties(case):
+    number = SEARCHED.index(case)
+    stages, lam = ("full", "sparse")[number % 2], (1e-2, 30.0)[number // 2 % 2]
     distances = relative_distances(case, stages, 40, lam)
     assert np.diff(distances).max() < ROUNDING
     assert -ROUNDING < distances[-1] < 1e-3
@@ -88,14 +96,14 @@ def test_blocks_of_squares_lower_the_dual_objective(case):
 
 
 @pytest.mark.parametrize(("stages", "rate"), [("full", 0.1), ("sparse", 0.7), ("block", 0.1)])
-@pytest.mark.parametrize("name", ["absolute_error", "quantile-3", "poisson", "exponential"])
+@pytest.mark.parametrize("name", ["quantile-3", "exponential"])
 def test_shrinkage_keeps_the_descent(name, stages, rate):
     distances = relative_distances(BY_ID[name], stages, N, 0.1, learning_rate=rate, n_estimators=30)
     assert np.diff(distances).max() < ROUNDING
     assert distances[-1] < 0.5 * distances[0]
 
 
-@pytest.mark.parametrize("loss", ["huber", "absolute_error", "quantile"])
+@pytest.mark.parametrize("loss", ["huber", "quantile"])
 def test_a_large_penalty_leaves_as_small_a_spread_as_under_squares(loss):
     X, y = smooth()
     parameters = {"kernel": Gaussian(1.0), "regularization": 1e4, "n_estimators": 8}
@@ -146,21 +154,15 @@ class Steep(Loss):
 
 
 @pytest.mark.parametrize("loss", [LogCosh(), Steep()])
-@pytest.mark.parametrize("stages", STAGES)
-@pytest.mark.parametrize("columns", [1, 2])
+@pytest.mark.parametrize(("stages", "columns"), [("full", 2), ("sparse", 1), ("block", 2)])
 def test_own_losses_never_rise(loss, stages, columns):
     case = BY_ID["huber" if columns == 1 else "huber-2"]
     X, target = table(case, N)
     y = target.y[:, 0] if columns == 1 else target.y
+    settings = {"kernel": KERNEL, "regularization": 0.1, "standardize": False, "random_state": 0}
+    n_basis = 30 if stages != "full" else "auto"
     model = KernelBoostingRegressor(
-        loss,
-        kernel=KERNEL,
-        regularization=0.1,
-        stages=stages,
-        n_basis=30 if stages != "full" else "auto",
-        standardize=False,
-        random_state=0,
-        n_estimators=15,
+        loss, stages=stages, n_basis=n_basis, n_estimators=15, **settings
     ).fit(X, y)
     found = objectives(_Own(loss), model, X, target, 0.1)
     assert np.diff(found).max() < ROUNDING * found[0]
@@ -192,18 +194,9 @@ def test_a_width_of_huber_that_adapts_never_raises_the_stage_s_objective(stages)
 )
 def test_sparse_stages_in_all_their_forms_lower_the_loss(penalty, refit_every):
     X, target = table(BY_ID["poisson"], N)
-    model = fitted(
-        BY_ID["poisson"],
-        "sparse",
-        X,
-        target,
-        0.1,
-        n_basis=10,
-        n_estimators=9,
-        penalty=penalty,
-        refit_every=refit_every,
-        length_scale_factors=None if refit_every else (1.3, 1.0, 0.7),
-    )
+    more = {"penalty": penalty, "refit_every": refit_every, "n_basis": 10, "n_estimators": 9}
+    more["length_scale_factors"] = None if refit_every else (1.3, 1.0, 0.7)
+    model = fitted(BY_ID["poisson"], "sparse", X, target, 0.1, **more)
     assert model.history_.train[-1] < 0.5 * model.history_.train[0]
     if penalty == "stage":
         assert (np.diff(model.history_.train) < 1e-9).all()
