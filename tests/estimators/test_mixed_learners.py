@@ -37,14 +37,6 @@ def raw(model, table=X):
     return model.predict_raw(table)
 
 
-@pytest.mark.parametrize("learner", ["tree", "linear", Ridge(), MACHINE])
-def test_a_list_of_one_is_that_learner_bit_for_bit(learner):
-    one = BoostingRegressor(learner=learner, **FEW).fit(X, Y)
-    other = BoostingRegressor(learner=[learner], **FEW).fit(X, Y)
-    np.testing.assert_array_equal(raw(one), raw(other))
-    assert one.fitted_.resolved == other.fitted_.resolved
-
-
 SOME = [
     case
     for case in LOSSES

@@ -257,19 +257,3 @@ def test_weights_with_a_gram_matrix(seed):
 
 
 # Sketches
-
-
-@pytest.mark.parametrize("learner", ["ok3", "extra_trees"])
-def test_sketches_change_the_structure_and_no_leaf_value(learner):
-    _, X, Y = draw(r=8)
-    model = OutputKernelBoostingRegressor(
-        learner=learner, sketch=2, learning_rate=1.0, n_estimators=1, random_state=0
-    ).fit(X, Y)
-    whole = clone(model).set_params(sketch=None).fit(X, Y)
-    tree = model.model_.stages[0].terms[0].model
-    cells = tree.leaves(X)
-    assert not np.array_equal(cells, whole.model_.stages[0].terms[0].model.leaves(X))
-    for cell in np.unique(cells):
-        here = cells == cell
-        means = np.repeat(Y[here].mean(axis=0)[None], here.sum(), axis=0)
-        np.testing.assert_allclose(model.predict(X)[here], means, atol=1e-12)

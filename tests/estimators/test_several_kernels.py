@@ -258,13 +258,6 @@ def test_tables_with_text_and_named_columns():
         build(kernels).fit(table, Y)
 
 
-def test_names_functions_and_scikit_learn_kernels_in_a_list():
-    def product(A, B):
-        return A @ B.T
-
-    model = build(["gaussian", product, RBF(2.0), CallableKernel(product)]).fit(X, Y)
-    assert model.kernel_weights_[3] == 0  # equal to the second
-    assert np.isfinite(model.predict(NEW)).all()
 
 
 # Everything that a fitted model does
@@ -321,13 +314,6 @@ def _terms(model):
     return [(s.terms[0], k) for s, k in zip(model.model_.stages, model.kernels_, strict=True)]
 
 
-def test_calibrated_intervals_of_both_kinds_of_models():
-    for stages in STAGES:
-        model = build(**small(stages)).fit(X[:60], Y[:60]).calibrate(X[60:], Y[60:])
-        low, high = model.predict_interval(NEW, coverage=0.8).T
-        assert (low < high).all()
-    classifier = KernelBoostingClassifier(kernel=KERNELS, random_state=0).fit(X[:60], CLASSES[:60])
-    assert classifier.calibrate(X[60:], CLASSES[60:]).predict_set(NEW, coverage=0.8).any()
 
 
 @pytest.mark.parametrize("loss", ["huber", "absolute_error", "quantile", "poisson"])
@@ -350,12 +336,6 @@ def test_losses_of_classes(loss):
         np.testing.assert_allclose(model.kernel_weights_.sum(), 1.0)
 
 
-@pytest.mark.filterwarnings("ignore:.*which the model then predicts from itself")
-def test_several_targets():
-    targets = np.column_stack([Y, X @ [0, 0, 1, 0, 0, 0]])
-    model = build(regularization="auto").fit(X, targets)
-    assert model.predict(NEW).shape == (30, 2)
-    assert model.kernel_weights_[1] > model.kernel_weights_[2]
 
 
 def test_sparse_stages_with_length_scales_and_refits():
@@ -379,11 +359,6 @@ def test_the_marginal_likelihood_fits_the_kernels(tuning):
     assert (scale != 1.0) == (tuning == "marginal_likelihood")
 
 
-def test_sun_yao_2006_with_several_kernels():
-    model = KernelBoostingRegressor.sun_yao_2006(
-        kernel=KERNELS, n_estimators=6, n_basis=20, subset_size=50, random_state=0
-    ).fit(X, Y)
-    assert len(model.kernels_) == 6
 
 
 def test_iterative_solvers_take_turns():
@@ -432,16 +407,6 @@ def test_bipartite_networks_with_several_similarities():
     assert network.models_[0].kernel_weights_.shape == (4,)
 
 
-def test_network_completion_with_several_similarities():
-    grams = similarities()
-    links = Gaussian(1.0).block(X[:40, :2], X[:40, :2]) > 0.6
-    np.fill_diagonal(links, False)
-    machine = KernelBoostingRegressor(
-        kernel=[Precomputed(gram) for gram in grams], regularization=0.1
-    )
-    model = OutputKernelBoostingRegressor(learner=machine)
-    network = NetworkCompletion(model).fit(np.arange(30)[:, None], links[:30, :30])
-    assert network.predict_kernel(np.arange(30, 40)[:, None]).shape == (10, 30)
 
 
 # Bad input
@@ -475,19 +440,8 @@ def test_estimators_of_one_kernel_refuse_lists():
         OutputKernelBoostingRegressor([Gaussian(1.0), Linear()]).fit(X, Y)
 
 
-def test_tuning_by_distances_is_for_one_kernel():
-    with pytest.raises(InvalidParameter, match="mean_distance"):
-        build(tuning="mean_distance", regularization="auto").fit(X, Y)
 
 
-@all_stages
-def test_missing_values_are_refused(stages):
-    bad = X.copy()
-    bad[3, 1] = np.nan
-    with pytest.raises(HilboostError, match="NaN in column 1"):
-        build(**small(stages)).fit(bad, Y)
-    with pytest.raises(HilboostError, match="NaN in column 1"):
-        build(**small(stages)).fit(X, Y).predict(bad)
 
 
 @all_stages

@@ -101,12 +101,6 @@ def test_baseline_by_hand():
     np.testing.assert_allclose(model.fitted_.survival.hazard[0], found, rtol=1e-12)
 
 
-def test_baseline_of_scikit_survival():
-    coxph = pytest.importorskip("sksurv.linear_model.coxph")
-    model = BoostingSurvival(**SHORT).fit(X, Y)
-    theirs = coxph.BreslowEstimator().fit(model.predict(X), Y["event"], Y["time"])
-    found = theirs.cum_baseline_hazard_(model.event_times_)
-    np.testing.assert_allclose(model.fitted_.survival.hazard[0], found, rtol=1e-10)
 
 
 def test_forms_of_the_times():
@@ -255,11 +249,6 @@ def test_refused_scores():
         model.score(X, alike, metric="neg_integrated_brier")
 
 
-def test_concordance_is_that_of_lifelines():
-    utils = pytest.importorskip("lifelines.utils")
-    model = BoostingSurvival("aft", **SHORT).fit(X, Y)
-    expected = utils.concordance_index(Y["time"], model.predict(X), Y["event"])
-    assert model.score(X, Y) == pytest.approx(expected, rel=1e-12)
 
 
 def test_half_of_new_times_exceed_the_median():
@@ -350,25 +339,3 @@ def test_functions_have_the_values_of_the_times(loss):
         assert (values[0, -1] == values[0, -3]) == (loss != "aft")
 
 
-def test_metrics_of_scikit_survival_accept_the_model():
-    metrics = pytest.importorskip("sksurv.metrics")
-    late = Y["time"] > np.quantile(Y["time"], 0.95)
-    train, times = (
-        np.flatnonzero(~late | (np.arange(300) < 150)),
-        np.quantile(Y["time"], [0.2, 0.5]),
-    )
-    test = np.flatnonzero(~late)
-    for loss in ("cox", "aft", "discrete_hazard"):
-        model = BoostingSurvival(loss, **SHORT).fit(X[train], Y[train])
-        risk = model.predict(X[test]) if loss != "aft" else -model.predict(X[test])
-        assert metrics.concordance_index_ipcw(Y[train], Y[test], risk)[0] > 0.6
-        curves = model.predict_survival_function(X[test], times)
-        brier = metrics.integrated_brier_score(Y[train], Y[test], curves, times)
-        functions = [curve(times) for curve in model.predict_survival_function(X[test])]
-        again = metrics.integrated_brier_score(Y[train], Y[test], functions, times)
-        assert again < 0.25
-        assert brier == pytest.approx(again)
-    scorer = metrics.as_concordance_index_ipcw_scorer(BoostingSurvival(**SHORT))
-    assert scorer.fit(X[train], Y[train]).score(X[test], Y[test]) > 0.6
-    scorer = metrics.as_integrated_brier_score_scorer(BoostingSurvival(**SHORT), times=times)
-    assert scorer.fit(X[train], Y[train]).score(X[test], Y[test]) > -0.25
