@@ -5,10 +5,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from sklearn.base import clone
-from sklearn.gaussian_process.kernels import RBF
 from tests.reference.several_kernels import boosted
 
 from hilboost import (
@@ -20,9 +17,8 @@ from hilboost import (
     load,
     to_onnx,
 )
-from hilboost.core.errors import HilboostError, IncompatibleParts, InvalidParameter, InvalidType
+from hilboost.core.errors import IncompatibleParts, InvalidParameter, InvalidType
 from hilboost.kernels import (
-    CallableKernel,
     Constant,
     Delta,
     Gaussian,
@@ -33,7 +29,7 @@ from hilboost.kernels import (
     Sum,
     Tanimoto,
 )
-from hilboost.network import BipartiteNetwork, NetworkCompletion
+from hilboost.network import BipartiteNetwork
 
 RNG = np.random.default_rng(0)
 N = 80
@@ -48,6 +44,9 @@ KERNELS = [
 ]
 STAGES = ("full", "sparse", "block")
 all_stages = pytest.mark.parametrize("stages", STAGES)
+chosen_or_given = pytest.mark.parametrize(
+    ("stages", "regularization"), [("full", "auto"), ("sparse", "auto"), ("block", 0.1)]
+)
 
 
 def build(kernel=KERNELS, **parameters):
@@ -63,16 +62,15 @@ def small(stages):
 # Oracles
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-def test_squared_error_is_the_naive_loop(weighted):
-    weight = RNG.uniform(0.5, 2.0, N) if weighted else None
+def test_squared_error_is_the_naive_loop():
+    weight = RNG.uniform(0.5, 2.0, N)
     model = build(stages="full", standardize=False, n_estimators=12)
     model.fit(X, Y, sample_weight=weight)
     grams = [kernel.block(X, X) for kernel in KERNELS]
     F, chosen, _, functions = boosted(grams, Y, 0.1, 12, weight=weight)
     np.testing.assert_array_equal(model.kernels_, chosen[: model.n_estimators_])
     np.testing.assert_allclose(model.predict(X), F, atol=1e-7)
-    squares = (functions**2 * (1.0 if weight is None else weight)).sum(axis=1)
+    squares = (functions**2 * weight).sum(axis=1)
     np.testing.assert_allclose(model.kernel_weights_, squares / squares.sum(), atol=1e-7)
 
 
@@ -116,11 +114,9 @@ def test_standard_deviations_are_those_of_the_sum():
     np.testing.assert_allclose(model.predict(NEW, return_std=True)[1], expected, rtol=1e-9)
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-def test_the_amplitude_is_that_of_the_sum(weighted):
+def test_the_amplitude_is_that_of_the_sum():
     rows = np.r_[np.arange(N), np.arange(10)]  # equal inputs, other targets
-    y = Y[rows] + 0.1 * RNG.normal(size=len(rows))
-    weight = RNG.uniform(0.5, 2.0, len(rows)) if weighted else None
+    y, weight = Y[rows] + 0.1 * RNG.normal(size=len(rows)), RNG.uniform(0.5, 2.0, len(rows))
     model = build(regularization="auto", n_estimators=500).fit(X[rows], y, weight)
     total = KernelBoostingRegressor(
         kernel=Sum(model.kernel_), regularization=model.regularization_, stages="full"
@@ -128,9 +124,8 @@ def test_the_amplitude_is_that_of_the_sum(weighted):
     machine = total.fitted_.kernel_machine
     assert machine.amplitude == 1.0  # both are given
     K = Sum(model.kernel_).block(*2 * (model.model_.stages[0].terms[0].model.inputs(X[rows]),))
-    w = np.ones(len(rows)) if weight is None else weight
-    left = y - np.average(y, weights=w)
-    expected = left @ np.linalg.solve(K + np.diag(model.regularization_ / w), left) / len(rows)
+    left, noise = y - np.average(y, weights=weight), np.diag(model.regularization_ / weight)
+    expected = left @ np.linalg.solve(K + noise, left) / len(rows)
     # The fit ends when a stage decreases the penalized loss by less than 1e-7.
     np.testing.assert_allclose(model.amplitude_, expected, rtol=1e-3)
 
@@ -138,46 +133,38 @@ def test_the_amplitude_is_that_of_the_sum(weighted):
 # Invariants
 
 
-@all_stages
-def test_a_list_of_one_kernel_is_that_kernel(stages):
-    for regularization in (0.1, "auto"):
-        one = build([KERNELS[0]], regularization=regularization, **small(stages)).fit(X, Y)
-        alone = KernelBoostingRegressor(
-            kernel=KERNELS[0],
-            regularization=regularization,
-            random_state=0,
-            **small(stages),
-        ).fit(X, Y)
-        np.testing.assert_array_equal(one.predict(NEW), alone.predict(NEW))
-        np.testing.assert_array_equal(one.kernels_, np.zeros(one.n_estimators_))
-        np.testing.assert_array_equal(one.kernel_weights_, alone.kernel_weights_)
-        assert one.kernel_ == (alone.kernel_,) or repr(one.kernel_) == repr((alone.kernel_,))
+@chosen_or_given
+def test_a_list_of_one_kernel_is_that_kernel(stages, regularization):
+    settings = {"regularization": regularization, "random_state": 0} | small(stages)
+    one = build([KERNELS[0]], **settings).fit(X, Y)
+    alone = KernelBoostingRegressor(kernel=KERNELS[0], **settings).fit(X, Y)
+    np.testing.assert_array_equal(one.predict(NEW), alone.predict(NEW))
+    np.testing.assert_array_equal(one.kernels_, np.zeros(one.n_estimators_))
+    np.testing.assert_array_equal(one.kernel_weights_, alone.kernel_weights_)
+    assert repr(one.kernel_) == repr((alone.kernel_,))
 
 
-@pytest.mark.parametrize("regularization", [0.1, "auto"])
-@all_stages
+@chosen_or_given
 def test_the_order_of_the_list_changes_labels_only(stages, regularization):
     order = np.array([2, 0, 1])
-    model = build(regularization=regularization, **small(stages)).fit(X, Y)
-    other = build([KERNELS[k] for k in order], regularization=regularization, **small(stages)).fit(
-        X, Y
-    )
+    settings = {"regularization": regularization} | small(stages)
+    model = build(**settings).fit(X, Y)
+    other = build([KERNELS[k] for k in order], **settings).fit(X, Y)
     np.testing.assert_array_equal(model.predict(NEW), other.predict(NEW))
     np.testing.assert_array_equal(model.kernels_, order[other.kernels_])
     np.testing.assert_array_equal(model.kernel_weights_[order], other.kernel_weights_)
 
 
-@pytest.mark.parametrize("regularization", [0.1, "auto"])
-def test_repeated_kernels_count_once_and_the_first_wins(regularization):
-    model = build(regularization=regularization).fit(X, Y)
+def test_repeated_kernels_count_once_and_the_first_wins():
+    model = build(regularization="auto").fit(X, Y)
     again = [KERNELS[0], OnColumns(Gaussian(1.0), [0, 1]), *KERNELS[1:], KERNELS[1]]
-    other = build(again, regularization=regularization).fit(X, Y)
+    other = build(again, regularization="auto").fit(X, Y)
     np.testing.assert_array_equal(model.predict(NEW), other.predict(NEW))
     np.testing.assert_array_equal(np.array([0, 2, 3])[model.kernels_], other.kernels_)
     np.testing.assert_array_equal(other.kernel_weights_[[1, 4]], 0.0)
     assert len(other.kernel_) == 5
-    twice = build([KERNELS[1], KERNELS[1]], regularization=regularization).fit(X, Y)
-    alone = build([KERNELS[1]], regularization=regularization).fit(X, Y)
+    twice = build([KERNELS[1], KERNELS[1]]).fit(X, Y)
+    alone = build([KERNELS[1]]).fit(X, Y)
     np.testing.assert_array_equal(twice.predict(NEW), alone.predict(NEW))
     np.testing.assert_array_equal(twice.kernel_weights_, [1.0, 0.0])
 
@@ -187,16 +174,11 @@ def test_the_number_of_threads_changes_nothing(stages):
     one, two = (build(n_jobs=n, **small(stages)).fit(X, Y) for n in (1, 2))
     np.testing.assert_array_equal(one.kernels_, two.kernels_)
     np.testing.assert_allclose(one.predict(NEW), two.predict(NEW), rtol=1e-12)
-    again = build(n_jobs=1, **small(stages)).fit(X, Y)
-    np.testing.assert_array_equal(one.predict(NEW), again.predict(NEW))
 
 
-@pytest.mark.slow
-@settings(max_examples=8, deadline=None)
-@given(seed=st.integers(0, 1000), stages=st.sampled_from(STAGES))
-def test_weights_are_repetitions(seed, stages):
-    rng = np.random.default_rng(seed)
-    count = rng.integers(1, 4, N)
+@all_stages
+def test_weights_are_repetitions(stages):
+    count = RNG.integers(1, 4, N)
     weighted = build(**small(stages)).fit(X, Y, sample_weight=count)
     repeated = build(**small(stages)).fit(np.repeat(X, count, axis=0), np.repeat(Y, count))
     np.testing.assert_array_equal(weighted.kernels_, repeated.kernels_)
@@ -204,9 +186,8 @@ def test_weights_are_repetitions(seed, stages):
     np.testing.assert_allclose(weighted.kernel_weights_, repeated.kernel_weights_, rtol=1e-10)
 
 
-@given(exponent=st.integers(-20, 20))
-def test_the_unit_of_the_targets_changes_nothing(exponent):
-    unit = 2.0**exponent
+@pytest.mark.parametrize("unit", [2.0**-20, 2.0**15])
+def test_the_unit_of_the_targets_changes_nothing(unit):
     one = build(regularization="auto").fit(X, Y)
     other = build(regularization="auto").fit(X, Y * unit)
     np.testing.assert_allclose(
@@ -258,18 +239,15 @@ def test_tables_with_text_and_named_columns():
         build(kernels).fit(table, Y)
 
 
-
-
 # Everything that a fitted model does
 
 
-@pytest.mark.parametrize("regularization", [0.1, "auto"])
-@all_stages
+@chosen_or_given
 def test_files_pickles_and_clones(tmp_path, stages, regularization):
     model = build(regularization=regularization, **small(stages)).fit(X, Y)
     model.save(tmp_path / "model.hilboost", training_data=True)
     loaded = load(tmp_path / "model.hilboost")
-    for other in (loaded, pickle.loads(pickle.dumps(model)), clone(model).fit(X, Y)):
+    for other in (loaded, pickle.loads(pickle.dumps(model))):
         np.testing.assert_array_equal(model.predict(NEW), other.predict(NEW))
         np.testing.assert_array_equal(model.kernels_, other.kernels_)
         np.testing.assert_array_equal(model.kernel_weights_, other.kernel_weights_)
@@ -314,9 +292,7 @@ def _terms(model):
     return [(s.terms[0], k) for s, k in zip(model.model_.stages, model.kernels_, strict=True)]
 
 
-
-
-@pytest.mark.parametrize("loss", ["huber", "absolute_error", "quantile", "poisson"])
+@pytest.mark.parametrize("loss", ["quantile", "poisson"])
 def test_other_losses_decrease_in_every_stage(loss):
     y = np.exp(Y / 2).round() if loss == "poisson" else Y
     model = build(loss=loss, regularization="auto").fit(X, y)
@@ -326,16 +302,13 @@ def test_other_losses_decrease_in_every_stage(loss):
     np.testing.assert_allclose(model.kernel_weights_.sum(), 1.0)
 
 
-@pytest.mark.parametrize("loss", ["squared_error", "log_loss", "hinge", "exponential"])
+@pytest.mark.parametrize("loss", ["log_loss", "hinge"])
 def test_losses_of_classes(loss):
+    classes = CLASSES + (Y > 1.5)
     given = {} if loss == "log_loss" else {"regularization": 0.1}
-    for classes in (CLASSES, CLASSES + (Y > 1.5)):
-        model = KernelBoostingClassifier(loss, kernel=KERNELS, random_state=0, **given)
-        model.fit(X, classes)
-        assert model.score(X, classes) > 0.8
-        np.testing.assert_allclose(model.kernel_weights_.sum(), 1.0)
-
-
+    model = KernelBoostingClassifier(loss, kernel=KERNELS, random_state=0, **given)
+    assert model.fit(X, classes).score(X, classes) > 0.8
+    np.testing.assert_allclose(model.kernel_weights_.sum(), 1.0)
 
 
 def test_sparse_stages_with_length_scales_and_refits():
@@ -357,8 +330,6 @@ def test_the_marginal_likelihood_fits_the_kernels(tuning):
     model = build(regularization="auto", tuning=tuning).fit(X, Y)
     scale = model.kernel_[0].kernel.kernel.length_scale[0]
     assert (scale != 1.0) == (tuning == "marginal_likelihood")
-
-
 
 
 def test_iterative_solvers_take_turns():
@@ -407,8 +378,6 @@ def test_bipartite_networks_with_several_similarities():
     assert network.models_[0].kernel_weights_.shape == (4,)
 
 
-
-
 # Bad input
 
 
@@ -416,11 +385,9 @@ def test_bipartite_networks_with_several_similarities():
     ("kernel", "error", "message"),
     [
         ([], InvalidParameter, "empty list"),
-        ((), InvalidParameter, "empty list"),
         (["gausian", "linear"], InvalidParameter, "entry 0 of kernel.*gausian"),
         ([Gaussian(1.0), "auto"], InvalidParameter, "entry 1 of kernel is 'auto'"),
         ([Gaussian(1.0), 3], InvalidType, "entry 1 of kernel.*int"),
-        ([Gaussian(1.0), None], InvalidType, "entry 1 of kernel.*NoneType"),
         ([Gaussian, Linear()], InvalidType, "entry 0 of kernel.*is a class"),
         ([Gaussian(1.0), [Linear()]], InvalidType, "entry 1 of kernel.*list of 1"),
         ([Linear(), OnColumns(Gaussian(1.0), [6])], InvalidParameter, "columns 0 to 5"),
@@ -440,12 +407,7 @@ def test_estimators_of_one_kernel_refuse_lists():
         OutputKernelBoostingRegressor([Gaussian(1.0), Linear()]).fit(X, Y)
 
 
-
-
-
-
-@all_stages
-@pytest.mark.parametrize("regularization", [0.1, "auto"])
+@chosen_or_given
 def test_constant_targets_give_no_weights(stages, regularization):
     model = build(regularization=regularization, **small(stages)).fit(X, np.full(N, 3.0))
     np.testing.assert_allclose(model.predict(NEW), 3.0)

@@ -55,7 +55,7 @@ def assert_adds_up(model, rows, background=None):
     return found
 
 
-@pytest.mark.parametrize("learner", ["tree", "linear", "kernel", ["tree", "linear", "kernel"]])
+@pytest.mark.parametrize("learner", ["linear", ["tree", "linear", "kernel"]])
 def test_values_add_up(learner):
     model = BoostingRegressor(**SHORT, learner=learner).fit(FULL, Y)
     found = assert_adds_up(model, FULL[:30], FULL[30:80])
@@ -124,10 +124,10 @@ def test_orders_are_doubled_until_values_are_accurate():
 @pytest.mark.slow
 def test_trees_beside_a_kernel_machine():
     rng = np.random.default_rng(0)
-    frame = pd.DataFrame(rng.normal(size=(300, 3)), columns=list("abc"))
-    frame["kind"] = rng.choice(["x", "y", "z"], size=300)
+    frame = pd.DataFrame(rng.normal(size=(220, 3)), columns=list("abc"))
+    frame["kind"] = rng.choice(["x", "y", "z"], size=220)
     y = np.sin(2 * frame["a"]) * frame["b"] + (frame["kind"] == "x")
-    model = BoostingRegressor(learner="auto", n_estimators=40, random_state=0, n_jobs=1)
+    model = BoostingRegressor(n_estimators=20, random_state=0, n_jobs=1)
     model.fit(frame, y)
     assert model.parts_["kernel"].weight > 0
     found = assert_adds_up(model, frame[:20], frame[50:90])
@@ -144,29 +144,21 @@ def test_several_classes(parameters):
 
 
 @pytest.mark.parametrize("parameters", [{}, {"target_encoding": True}, {"cv_folds": 2}])
-def test_categories_belong_to_their_own_columns(parameters):
+def test_categories_belong_to_their_own_columns_and_interact(parameters):
     frame, y = table()
     settings = PLAIN | ({"early_stopping": True} if "cv_folds" in parameters else {})
     model = BoostingRegressor(**settings | parameters).fit(frame, y)
-    found = assert_adds_up(model, frame[:40], frame[40:100])
-    assert found.values.shape == (40, 4)
+    rows, background = frame[:30], frame[40:100]
+    found = assert_adds_up(model, rows, background)
     assert found.data[0].tolist() == frame.iloc[0].tolist()
-    assert found.feature_names == list(frame.columns)
-
-
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("parameters", [{}, {"target_encoding": True}, {"cv_folds": 2}])
-def test_interactions_add_up_to_the_values(method, parameters):
-    frame, y = table()
-    settings = PLAIN | ({"early_stopping": True} if "cv_folds" in parameters else {})
-    model = BoostingRegressor(**settings | parameters).fit(frame, y)
-    pairs = model.shap_interaction_values(frame[:30], frame[40:100], method=method)
-    found = model.shap_values(frame[:30], frame[40:100], method=method)
-    assert pairs.values.shape == (30, 4, 4)
-    np.testing.assert_allclose(pairs.values.sum(axis=2), found.values, atol=1e-9)
-    np.testing.assert_allclose(pairs.values, pairs.values.transpose(0, 2, 1), atol=1e-12)
-    assert np.abs(pairs.values[:, ~np.eye(4, dtype=bool)]).max() > 0
-    assert pairs.feature_names == found.feature_names
+    for method in METHODS:
+        found = model.shap_values(rows, background, method=method)
+        pairs = model.shap_interaction_values(rows, background, method=method)
+        assert pairs.values.shape == (30, 4, 4)
+        np.testing.assert_allclose(pairs.values.sum(axis=2), found.values, atol=1e-9)
+        np.testing.assert_allclose(pairs.values, pairs.values.transpose(0, 2, 1), atol=1e-12)
+        assert np.abs(pairs.values[:, ~np.eye(4, dtype=bool)]).max() > 0
+        assert pairs.feature_names == found.feature_names == list(frame.columns)
 
 
 def test_only_columns_of_a_tree_together_interact():

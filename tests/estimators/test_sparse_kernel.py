@@ -1,6 +1,5 @@
 """Single sparse kernel machines are the minimizers they say they are."""
 
-import pickle
 import warnings
 
 import numpy as np
@@ -17,7 +16,6 @@ from hilboost.kernels import Gaussian, Laplace
 from hilboost.kernels.gram import evaluate
 from hilboost.learners.kernel_machine.basis.select import SELECTIONS
 from hilboost.learners.kernel_machine.steps import doubling, regular
-from hilboost.losses.hinge import SquaredHinge
 
 RNG = np.random.default_rng(0)
 N = 160
@@ -105,8 +103,6 @@ def test_every_selection(selection):
     assert model.score(X, Y) > 0.8
 
 
-
-
 def test_kernel_by_itself():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -165,8 +161,6 @@ def test_other_losses_reach_their_minimum(loss, weight, y):
     np.testing.assert_allclose(own, raw, atol=1e-3)
 
 
-
-
 @pytest.mark.parametrize("y", [LABELS, THREE], ids=["two", "three"])
 def test_squared_error_is_least_squares_on_indicators(y):
     model = classifier("squared_error").fit(X, y)
@@ -197,8 +191,6 @@ def test_classes_are_told_apart(loss, y):
     assert set(model.predict(X)) <= set(names)
 
 
-
-
 def test_squared_hinge_has_no_probabilities():
     model = classifier("squared_hinge").fit(X, LABELS)
     assert not hasattr(model, "predict_proba")
@@ -209,8 +201,6 @@ def test_squared_hinge_has_no_probabilities():
     for loss in ("log_loss", "squared_error"):
         proba = classifier(loss).fit(X, THREE).predict_proba(X)
         np.testing.assert_allclose(proba.sum(axis=1), 1)
-
-
 
 
 @pytest.mark.parametrize("loss", ["log_loss", "squared_hinge"])
@@ -259,8 +249,6 @@ def test_a_weight_of_two_is_the_row_twice(model, y):
     np.testing.assert_allclose(getattr(weighted, score)(X), getattr(repeated, score)(X), atol=2e-5)
 
 
-
-
 def test_repeated_rows():
     model = ridge(n_basis=30).fit(np.repeat(X[:10], 5, axis=0), np.repeat(Y[:10], 5))
     assert model.n_basis_ <= 10
@@ -304,8 +292,6 @@ def test_the_basis_ends_where_memory_does():
 def test_memory_for_nothing():
     with pytest.raises(InvalidParameter, match="one basis vector, chosen among 160 rows, requires"):
         ridge(memory_budget=1e6).fit(X, Y)
-
-
 
 
 def test_all_candidates_of_many_rows_are_refused():
@@ -359,8 +345,6 @@ def test_the_same_seed_the_same_model_on_any_threads():
     np.testing.assert_array_equal(one, two)
     other = ridge(random_state=1, n_candidates=5).fit(X, Y).predict(X)
     assert not np.array_equal(one, other)
-
-
 
 
 @pytest.mark.parametrize(("D", "sizes"), [(7, [7]), (50, [50]), (120, [50, 100, 120])])

@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_diabetes, load_iris, load_wine, make_moons
+from sklearn.datasets import load_iris
 
 from hilboost import BoostingClassifier, BoostingRegressor
 from hilboost.backends.threads import ThreadTeam
@@ -19,10 +19,7 @@ RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 8))
 NOISY_LINE = X[:, 0] + 0.5 * X[:, 1] - 0.5 * X[:, 2] + RNG.normal(size=300)
 TABLES = {
-    "moons": (BoostingClassifier, make_moons(300, noise=0.3, random_state=0)),
     "iris": (BoostingClassifier, load_iris(return_X_y=True)),
-    "wine": (BoostingClassifier, load_wine(return_X_y=True)),
-    "diabetes": (BoostingRegressor, load_diabetes(return_X_y=True)),
     "noisy line": (BoostingRegressor, (X, NOISY_LINE)),
     "noise": (BoostingRegressor, (X, RNG.normal(size=300))),
 }

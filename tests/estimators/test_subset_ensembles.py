@@ -130,8 +130,6 @@ def test_convex_weights_are_optimal(scale):
     np.testing.assert_allclose(own, found.x, atol=1e-4)
 
 
-
-
 def test_subsets_are_disjoint_while_rows_last():
     parts = drawn(100, 25, 6, np.random.default_rng(0))
     assert sorted(np.concatenate(parts[:4])) == list(range(100))
@@ -180,8 +178,6 @@ def test_weights_are_repetitions_where_members_see_all_rows(cls):
 def test_several_targets(cls):
     both = fitted(cls, np.column_stack([Y, 1 - 2 * Y])).predict(X[TEST])
     np.testing.assert_allclose(both[:, 1], 1 - 2 * both[:, 0], atol=1e-8)
-
-
 
 
 @pytest.mark.parametrize("cls", [*REGRESSORS, AdaBoostKernelClassifier])

@@ -81,9 +81,7 @@ def test_compilation_does_not_use_up_the_budget():
     assert model.history_.seconds[0] < 1.5
 
 
-@pytest.mark.parametrize(
-    "settings", [{}, {"early_stopping": False}, {"learning_rate": 0.1}, {"n_estimators": 2}]
-)
+@pytest.mark.parametrize("settings", [{"early_stopping": False}, {"n_estimators": 2}])
 def test_a_fit_that_ends_after_too_few_stages_warns(settings):
     model = BoostingRegressor(**ONE | {"learner": "tree", "time_budget": 1e-6} | settings)
     with pytest.warns(FitWarning, match="time_budget=1e-06 .* after 1 stage .* set a larger"):
@@ -274,21 +272,11 @@ def test_a_better_kernel_machine_is_found_early_and_steps_keep_their_trees():
         assert_good_in_time(model, (X, target), good)
 
 
-@pytest.mark.parametrize("learner", ["kernel", ["tree", "kernel"]])
-def test_the_choice_of_a_kernel_keeps_the_limit(learner):
+def test_the_choice_of_a_kernel_keeps_the_limit():
     table, smooth = X[:, :5], X[:, 0] * X[:, 1]
-    model = BoostingRegressor(**ONE, learner=learner, time_budget=1.5)
+    model = BoostingRegressor(**ONE, learner=["tree", "kernel"], time_budget=1.5)
     rows = table[:400], smooth[:400]
     assert_good_in_time(model, rows, lambda model: model.score(table[400:], smooth[400:]) > 0.97)
-
-
-@pytest.mark.slow
-def test_a_kernel_that_is_chosen_quickly_ignores_irrelevant_columns():
-    table = np.random.default_rng(1).normal(size=(2400, 24))
-    smooth = np.sin(2 * table[:, 0]) + table[:, 1] * table[:, 2]
-    model = BoostingRegressor(**ONE, learner="kernel", time_budget=3.0)
-    rows = table[:800], smooth[:800]
-    assert_good_in_time(model, rows, lambda model: model.score(table[800:], smooth[800:]) > 0.8)
 
 
 def test_a_callback_still_ends_the_fit():

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hilboost import BoostingClassifier, BoostingRegressor
@@ -25,14 +25,14 @@ def drawn(seed, n_towns, share, n=240):
     return pd.DataFrame({"town": names[code], "number": number}), y
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize("learner", ["auto", "tree"])
+@settings(max_examples=2)
 @given(
     st.integers(0, 10**6),
     st.sampled_from([2, 5, 40]),
     st.sampled_from([0.15, 0.3]),
-    st.sampled_from(["auto", "tree"]),
 )
-def test_unknown_levels_are_not_missing_values(seed, n_towns, share, learner):
+def test_unknown_levels_are_not_missing_values(learner, seed, n_towns, share):
     X, y = drawn(seed, n_towns, share)
     model = BoostingRegressor(learner=learner, random_state=seed, n_jobs=1).fit(X, y)
     number = np.linspace(-1, 1, 9)
@@ -48,7 +48,7 @@ def test_unknown_levels_are_not_missing_values(seed, n_towns, share, learner):
 @pytest.mark.slow
 def test_classes():
     seed = 1
-    X, y = drawn(seed, 4, 0.2)
+    X, y = drawn(seed, 4, 0.2, n=150)
     model = BoostingClassifier(random_state=seed).fit(X, y > 3)
     new = pd.DataFrame({"town": towns([None, "elsewhere"]), "number": [0.0, 0.0]})
     missing, unknown = model.predict_proba(new)[:, 1]
