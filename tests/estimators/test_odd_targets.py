@@ -17,10 +17,8 @@ from tests.cases import PLAIN
 from hilboost import (
     BoostingClassifier,
     BoostingRegressor,
-    KernelBoostingClassifier,
     KernelBoostingRegressor,
     SparseKernelClassifier,
-    SparseKernelRidge,
 )
 from hilboost.core.errors import HilboostError, InvalidData, InvalidParameter, InvalidType
 from hilboost.kernels import Precomputed
@@ -64,7 +62,7 @@ class DataArray:
 # Arrays of other libraries
 
 
-@pytest.mark.parametrize("kind", [np.float64, np.float32, np.int64, object])
+@pytest.mark.parametrize("kind", [np.float32, object])
 def test_arrays_with_named_dimensions(kind):
     table = np.round(4 * X).astype(kind)
     expected = regressor().fit(table, Y).predict(table)
@@ -189,13 +187,7 @@ def test_any_objects_are_labels_or_an_error_of_ours(labels, as_array):
 
 
 @pytest.mark.parametrize(
-    ("estimator", "y"),
-    [
-        (KernelBoostingRegressor, Y),
-        (KernelBoostingClassifier, LABELS),
-        (SparseKernelRidge, Y),
-        (SparseKernelClassifier, LABELS),
-    ],
+    ("estimator", "y"), [(KernelBoostingRegressor, Y), (SparseKernelClassifier, LABELS)]
 )
 def test_precomputed_kernels(estimator, y):
     gram = X @ X.T + np.eye(60)
@@ -209,9 +201,8 @@ def test_precomputed_kernels(estimator, y):
 # Labels of several types
 
 
-@pytest.mark.parametrize("odd", [1, 2.5, True, np.int64(3)])
-@pytest.mark.parametrize("kind", [list, tuple])
-@pytest.mark.parametrize("estimator", [classifier, SparseKernelClassifier])
+@pytest.mark.parametrize(("odd", "kind"), [(1, list), (True, tuple), (np.int64(3), list)])
+@pytest.mark.parametrize("estimator", [classifier, lambda: SparseKernelClassifier(n_basis=5)])
 def test_text_among_other_labels(odd, kind, estimator):
     """NumPy makes text of a list of both, so that the classes would be ``"1"`` and ``"a"``."""
     labels = kind(["a", "b", odd] * 20)

@@ -143,23 +143,6 @@ def test_levels_are_encoded_beside_the_offset():
     assert by_offset < 1.3 * by_weight
 
 
-@pytest.mark.parametrize("loss", ["huber", "classes"])
-def test_models_with_encoded_levels_do_not_depend_on_a_constant_offset(loss):
-    rng = np.random.default_rng(0)
-    X = np.array([f"level {k}" for k in rng.integers(50, size=300)], dtype=object)[:, None]
-    y = rng.integers(3, size=300)
-    settings = {"learner": "tree", "n_estimators": 5, "random_state": 0}
-    if loss == "classes":
-        model, offset = BoostingClassifier(**settings), np.full((300, 3), 5.0)
-    else:
-        model, offset = BoostingRegressor(loss, **settings), np.full(300, 5.0)
-    found = model.fit(X, y, offset=offset).predict_raw(X, offset=offset)
-    assert model.fitted_.encoding.statistics
-    shift = 0 if loss == "classes" else 5  # of all classes, which changes nothing
-    expected = model.fit(X, y - shift).predict_raw(X)
-    np.testing.assert_allclose(found - shift, expected, atol=0.3)
-
-
 def test_rankings():
     query, order = np.repeat(np.arange(24), 10), np.random.default_rng(2).permutation(N)
     y = np.clip(np.round(NUMBERS), 0, 3)

@@ -48,14 +48,7 @@ def test_the_class_is_learnt_as_a_constant(model, of_two, tmp_path):
     loaded = hilboost.load(tmp_path / "model")
     np.testing.assert_array_equal(loaded.predict(TABLE), model.predict(TABLE))
     assert loaded.n_estimators_ == 0
-
-
-@pytest.mark.parametrize("model", [MODELS[0], MODELS[4]], ids=repr)
-@pytest.mark.parametrize("y", [ONE, TWO])
-def test_report(model, y):
-    with pytest.warns(FitWarning, match="only one class"):
-        model.fit(TABLE, y, y == "yes")
-    assert model.report(TABLE, y).html.startswith("<!")
+    assert model.report_facts(TABLE, y)["scores"]
 
 
 def test_validation_rows_of_one_class_and_another():

@@ -183,15 +183,6 @@ def test_trees_with_vector_leaves_split_levels_of_tables_too():
     assert model.score(X, Y) > 0.8
 
 
-def test_wide_outputs_of_ok3_are_not_sketched():
-    X, Y = draw(n=60, r=40)
-    plain = OutputKernelBoostingRegressor(learner="ok3", n_estimators=3, random_state=0).fit(X, Y)
-    exact = clone(plain).set_params(learner=VectorTreeLearner(max_splits=20)).fit(X, Y)
-    np.testing.assert_array_equal(plain.predict(X), exact.predict(X))
-    with pytest.raises(ValueError, match="sketch"):
-        clone(plain).set_params(sketch="auto").fit(X, Y)
-
-
 def test_a_kernel_machine_has_its_own_columns():
     X, Y = draw(missing=False)
     codes = np.column_stack([X["kind"].str[-3:].astype(float), X["size"]]).astype(float)

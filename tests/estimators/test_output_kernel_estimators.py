@@ -409,16 +409,3 @@ def test_held_out_rows_of_a_gram_matrix(metric):
     held["y_val"] = GRAM[40:]
     with pytest.raises(InvalidData, match="kernel values with all 40 training outputs"):
         boosting("precomputed", **options).fit(X[:40], GRAM[:40, :40], **held)
-
-
-def test_gram_matrices():
-    model = boosting("precomputed").fit(X, GRAM)
-    other = boosting(KernelOutput(Gaussian(2.0), tolerance=0), decode="nearest").fit(X, ROWS)
-    np.testing.assert_allclose(model.predict_kernel(X), other.predict_kernel(X), atol=1e-9)
-    numbers = model.predict(X)
-    assert numbers.dtype.kind == "i"
-    np.testing.assert_array_equal(ROWS[numbers], other.predict(X))
-    assert model.embedding_loss(X, GRAM) == pytest.approx(other.embedding_loss(X, ROWS))
-    assert model.preimage_loss(X, GRAM) == pytest.approx(other.preimage_loss(X, ROWS))
-    assert model.score(X, GRAM) == pytest.approx(other.score(X, ROWS))
-    assert set(model.predict(X, candidates=[3, 7])) <= {3, 7}

@@ -241,19 +241,4 @@ def test_rows_of_weight_zero_do_not_exist(name, seed):
     assert with_zeros.predict_weights(X).shape == (30, (~out).sum())
 
 
-@given(seed=seeds)
-def test_weights_with_a_gram_matrix(seed):
-    rng, X, Y = draw(seed, n=30)
-    weight = rng.integers(0, 4, size=30)
-    weight[0] = 1
-    repeated = np.repeat(np.arange(30), weight)
-    K = Y @ Y.T
-    model = built(MODELS, "tree", "precomputed")
-    weighted = clone(model).fit(X, K, sample_weight=weight)
-    other = clone(model).fit(X[repeated], K[np.ix_(repeated, repeated)])
-    expected = other.predict_kernel(X)
-    np.testing.assert_allclose(weighted.predict_kernel(X), expected, rtol=1e-7, atol=1e-7)
-    assert weighted.predict_weights(X).shape == (30, 30)
-
-
 # Sketches

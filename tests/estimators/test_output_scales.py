@@ -68,30 +68,6 @@ def test_the_scale_follows_the_noise():
     assert np.median(std[loud & clear]) > 1.5 * np.median(std[~loud & clear])
 
 
-def test_candidates_and_sets_of_candidates_are_unchanged():
-    model = calibrated("forest", "ranking", RANKS)
-    candidates = RANKS[:5]
-    labels, _ = model.predict(X[NEW], candidates, return_std=True)
-    np.testing.assert_array_equal(labels, model.predict(X[NEW], candidates))
-    sets = model.predict_set(X[NEW], 0.9)
-    covered = [(one == own).all(axis=1).any() for one, own in zip(sets, RANKS[NEW], strict=True)]
-    assert 0.84 < np.mean(covered) < 0.96
-
-
-def test_weights_repeat_rows():
-    weight = np.where(np.arange(800) % 3, 1.0, 2.0)
-    rows = np.repeat(np.arange(200, 1000), weight.astype(int))
-    one = calibrated("forest", "linear", ROWS, sample_weight=weight)
-    other = MODELS["forest"]("linear").fit(X[FIT], ROWS[FIT]).calibrate(X[rows], ROWS[rows])
-    found, expected = (model.predict(X[NEW], return_std=True)[1] for model in (one, other))
-    np.testing.assert_allclose(found, expected, rtol=0.01)
-    zero = np.r_[np.ones(200), np.zeros(600)]
-    one = calibrated("forest", "linear", ROWS, sample_weight=zero)
-    other = MODELS["forest"]("linear").fit(X[FIT], ROWS[FIT]).calibrate(X[200:400], ROWS[200:400])
-    found, expected = (model.predict(X[NEW], return_std=True)[1] for model in (one, other))
-    np.testing.assert_array_equal(found, expected)
-
-
 def test_files(tmp_path):
     model = calibrated("forest", "gaussian", ROWS)
     model.save(tmp_path / "model", training_data=True)

@@ -9,13 +9,7 @@ from tests.cases import LOSSES, PLAIN
 from hilboost import BoostingClassifier, BoostingRegressor
 
 seeds = st.integers(0, 10**6)
-leaf_sizes = st.sampled_from([1, 2, 5])
-l2 = st.sampled_from([0.0, 1.0])
-WEIGHTED = [
-    case
-    for case in LOSSES
-    if case.id in ("squared_error", "absolute_error", "poisson", "log_loss-2", "log_loss-3")
-]
+WEIGHTED = [case for case in LOSSES if case.id in ("squared_error", "absolute_error", "log_loss-3")]
 
 
 def build(case=LOSSES[0], **parameters):
@@ -34,17 +28,6 @@ def draw(case, seed, n=None, d=4):
     X[:, 0] += 0.5 * y[:, 0]
     X[rng.uniform(size=(n, d)) < 0.05] = np.nan
     return rng, X, case.labels(y)
-
-
-@pytest.mark.parametrize("case", WEIGHTED, ids=lambda case: case.id)
-@given(seeds, leaf_sizes, l2)
-def test_whole_weights_are_repeated_rows(case, seed, min_samples_leaf, l2_regularization):
-    rng, X, y = draw(case, seed)
-    weight = rng.integers(1, 4, size=len(X))
-    model = build(case, min_samples_leaf=min_samples_leaf, l2_regularization=l2_regularization)
-    weighted = raw_of(model.fit(X, y, sample_weight=weight), X)
-    repeated = model.fit(np.repeat(X, weight, axis=0), np.repeat(y, weight, axis=0))
-    np.testing.assert_allclose(weighted, raw_of(repeated, X), rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize("case", WEIGHTED, ids=lambda case: case.id)
@@ -70,18 +53,6 @@ def test_rows_of_weight_zero_do_not_exist(case, seed, whole):
     np.testing.assert_array_equal(with_zeros, without)
 
 
-@given(seeds, leaf_sizes)
-def test_equal_weights_are_no_weights(seed, min_samples_leaf):
-    _, X, y = draw(LOSSES[0], seed)
-    model = build(min_samples_leaf=min_samples_leaf)
-    plain = raw_of(model.fit(X, y), X)
-    ones = raw_of(model.fit(X, y, sample_weight=np.ones(len(X))), X)
-    np.testing.assert_array_equal(plain, ones)
-    model.set_params(min_samples_leaf=2 * min_samples_leaf)
-    twos = raw_of(model.fit(X, y, sample_weight=np.full(len(X), 2)), X)
-    np.testing.assert_allclose(plain, twos, rtol=1e-10, atol=1e-12)
-
-
 @given(seeds)
 def test_order_of_the_columns(seed):
     """With leaves of many rows no two columns cut alike."""
@@ -94,20 +65,12 @@ def test_order_of_the_columns(seed):
 
 
 @given(seeds)
-def test_a_constant_column_is_of_no_use(seed):
+def test_columns_of_no_use(seed):
+    """Constant, empty and repeated ones."""
     _, X, y = draw(LOSSES[0], seed)
     model = build()
     expected = raw_of(model.fit(X, y), X)
-    wider = np.column_stack([np.full(len(X), 3.0), X, np.full(len(X), np.nan)])
-    np.testing.assert_array_equal(raw_of(model.fit(wider, y), wider), expected)
-
-
-@given(seeds)
-def test_a_repeated_column_is_of_no_use(seed):
-    _, X, y = draw(LOSSES[0], seed)
-    model = build()
-    expected = raw_of(model.fit(X, y), X)
-    wider = np.column_stack([X, X[:, 0]])
+    wider = np.column_stack([X, np.full(len(X), 3.0), np.full(len(X), np.nan), X[:, 0]])
     np.testing.assert_array_equal(raw_of(model.fit(wider, y), wider), expected)
 
 
@@ -120,7 +83,7 @@ def test_swapped_classes_swap_probabilities(seed):
     np.testing.assert_allclose(swapped[:, ::-1], expected, rtol=1e-7)
 
 
-@pytest.mark.parametrize("n", [100, 66, 131, 4100])
+@pytest.mark.parametrize("n", [66, 4100])
 def test_missingness_is_learned_from(n):
     rng = np.random.default_rng(0)
     missing = rng.uniform(size=n) < 0.5

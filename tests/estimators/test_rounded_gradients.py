@@ -15,7 +15,7 @@ from hilboost import BoostingClassifier, BoostingRegressor
 
 SETTINGS = {
     "learner": "tree",
-    "n_estimators": 100,
+    "n_estimators": 60,
     "max_leaf_nodes": 15,
     "min_samples_leaf": 20,
     "l2_regularization": 1.0,
@@ -84,7 +84,7 @@ def weights(most, n, rng):
 
 
 @pytest.mark.slow
-@settings(max_examples=int(os.environ.get("HILBOOST_EXAMPLES", "3")))
+@settings(max_examples=int(os.environ.get("HILBOOST_EXAMPLES", "2")))
 @given(
     loss=st.one_of(st.just("log_loss"), st.sampled_from(LOSSES)),
     n=st.sampled_from([262_143, 262_145]),

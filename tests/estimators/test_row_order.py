@@ -33,8 +33,8 @@ def assert_same_in_any_order(model, order, X, y, weight):
 
 
 @losses
-@pytest.mark.parametrize("kind", ["none", "whole", "fractions"])
-def test_every_loss(loss, kind):
+def test_every_loss(loss):
+    kind = ("none", "whole", "fractions")[LOSSES.index(loss) % 3]
     model = loss.build(**PLAIN | {"n_estimators": 4})
     assert_same_in_any_order(model, *draw(loss, 211, kind))
 
@@ -50,7 +50,7 @@ def test_every_loss(loss, kind):
     ],
     ids=["shared", "monotonic", "categories", "bins", "line-search"],
 )
-@pytest.mark.parametrize("name", ["squared_error-2", "huber", "log_loss-2", "gamma"])
+@pytest.mark.parametrize("name", ["squared_error-2", "huber", "log_loss-2"])
 def test_every_kind_of_tree(name, parameters):
     (loss,) = [case for case in LOSSES if case.id == name]
     model = loss.build(**PLAIN | {"n_estimators": 4} | parameters)
@@ -58,11 +58,11 @@ def test_every_kind_of_tree(name, parameters):
 
 
 @losses
-@pytest.mark.parametrize("line_search", ["auto", True])
-def test_a_whole_weight_repeats_the_row(loss, line_search):
+def test_a_whole_weight_repeats_the_row(loss):
     _, X, y, weight = draw(loss, 151, "whole")
     weight[0] = 1
     counts = weight.astype(int)
+    line_search = "auto" if LOSSES.index(loss) % 2 else True
     model = loss.build(**PLAIN | {"n_estimators": 4, "line_search": line_search})
     weighted = clone(model).fit(X, y, weight)
     repeated = clone(model).fit(np.repeat(X, counts, axis=0), np.repeat(y, counts, axis=0))
@@ -70,11 +70,10 @@ def test_a_whole_weight_repeats_the_row(loss, line_search):
     np.testing.assert_array_equal(weighted.history_.train, repeated.history_.train)
 
 
-@pytest.mark.parametrize("n_threads", [1, 2])
-def test_many_rows_in_several_blocks(n_threads):
+def test_many_rows_in_several_blocks():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(70_001, 8))
     y = X[:, 0] * X[:, 1] + np.exp(rng.normal(size=len(X)))
     order = rng.permutation(len(X))
     model = BoostingRegressor(**PLAIN | {"n_estimators": 2, "max_leaf_nodes": 31})
-    assert_same_in_any_order(model.set_params(n_jobs=n_threads), order, X, y, None)
+    assert_same_in_any_order(model.set_params(n_jobs=2), order, X, y, None)

@@ -9,7 +9,6 @@ from sklearn.base import clone
 from tests.reference.several_kernels import boosted
 
 from hilboost import (
-    BoostingRegressor,
     KernelBoostingClassifier,
     KernelBoostingRegressor,
     OutputKernelBoostingRegressor,
@@ -29,7 +28,6 @@ from hilboost.kernels import (
     Sum,
     Tanimoto,
 )
-from hilboost.network import BipartiteNetwork
 
 RNG = np.random.default_rng(0)
 N = 80
@@ -352,30 +350,7 @@ def test_exports_to_onnx():
     np.testing.assert_allclose(np.ravel(found), model.predict(NEW), atol=1e-4)
 
 
-def test_as_learner_of_other_estimators():
-    machine = KernelBoostingRegressor(kernel=KERNELS, regularization=0.1)
-    boosting = BoostingRegressor(learner=machine, n_estimators=8, learning_rate=1.0).fit(X, Y)
-    assert boosting.score(X, Y) > 0.8
-    output = OutputKernelBoostingRegressor("linear", learner=machine).fit(X, np.c_[Y, -Y])
-    assert output.score(X, np.c_[Y, -Y]) > 0.8
-
-
 # Networks
-
-
-def similarities():
-    features = [X[:40, :2], X[:40, 2:4], X[:40, 4:], RNG.normal(size=(40, 3))]
-    return [Gaussian(1.0).block(table, table) for table in features]
-
-
-def test_bipartite_networks_with_several_similarities():
-    grams = similarities()
-    links = ((X[:40, :1] + X[:40, 2:3] * RNG.normal(size=12)) > 0.5).astype(float)
-    machine = KernelBoostingRegressor(kernel=[Precomputed(gram) for gram in grams], random_state=0)
-    known, new = np.arange(30)[:, None], np.arange(30, 40)[:, None]
-    network = BipartiteNetwork(machine).fit(known, links[:30])
-    assert network.predict(new).shape == (10, 12)
-    assert network.models_[0].kernel_weights_.shape == (4,)
 
 
 # Bad input

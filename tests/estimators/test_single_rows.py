@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from tests.cases import OUTPUTS, ids
 
 from hilboost import (
     BoostingClassifier,
@@ -49,20 +48,3 @@ def test_compositions():
     model = OutputKernelForestRegressor(Compositions("aitchison"), n_estimators=5, random_state=0)
     model.fit(np.nan_to_num(X), shares)
     same_alone(model.predict, np.nan_to_num(X))
-
-
-@pytest.mark.parametrize("case", OUTPUTS, ids=ids(OUTPUTS))
-def test_labels(case):
-    labels = case.draw(np.random.default_rng(0), 12)
-    embedding = case.make().fit(labels)
-    codes = embedding.encode(labels)
-    raw = codes + RNG.normal(size=codes.shape) / np.sqrt(codes.shape[1])
-    for way in embedding.ways:
-        if way == "continuous":  # solves systems of equations by BLAS
-            continue
-        for points in (raw, np.asfortranarray(raw)):
-            whole = embedding.decode(points, way)
-            for i in range(12):
-                (alone,) = embedding.decode(points[i : i + 1], way)
-                same = alone == whole[i]
-                assert same.all() if isinstance(alone, np.ndarray) else same

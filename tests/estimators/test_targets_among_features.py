@@ -92,10 +92,8 @@ def test_every_estimator_warns(name):
     "form",
     [
         lambda frame: frame,
-        pl.from_pandas,
         lambda frame: pl.from_pandas(frame).lazy(),
         pa.Table.from_pandas,
-        lambda frame: frame.to_numpy(),
         lambda frame: frame.to_numpy().tolist(),
         lambda frame: np.asfortranarray(frame.to_numpy()),
         lambda frame: np.ma.masked_array(frame.to_numpy()),

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hilboost import BoostingClassifier, BoostingRegressor
+from hilboost import BoostingRegressor
 
 
 def towns(names):
@@ -43,14 +43,3 @@ def test_unknown_levels_are_not_missing_values(learner, seed, n_towns, share):
     is_known = X["town"].notna()
     assert (unknown < missing - 1).all()
     assert np.abs(unknown).mean() < np.abs(y[is_known]).max() + 1
-
-
-@pytest.mark.slow
-def test_classes():
-    seed = 1
-    X, y = drawn(seed, 4, 0.2, n=150)
-    model = BoostingClassifier(random_state=seed).fit(X, y > 3)
-    new = pd.DataFrame({"town": towns([None, "elsewhere"]), "number": [0.0, 0.0]})
-    missing, unknown = model.predict_proba(new)[:, 1]
-    assert missing > 0.9
-    assert unknown < 0.5
