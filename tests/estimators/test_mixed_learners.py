@@ -57,15 +57,6 @@ def test_losses_of_all_kinds(loss, early):
     assert sum(model.learners_.counts.values()) == n_members * model.n_estimators_
 
 
-def test_steps_are_for_trees_and_lines_for_the_linear_learner():
-    steps = (X[:, 0] > 0.5) * 2.0 + (X[:, 1] > -0.7) * (X[:, 2] > 0)
-    model = BoostingRegressor(learner=["linear", "tree"], **FEW).fit(X, steps)
-    assert model.learners_.counts == {"linear": 0, "tree": 4 * model.n_estimators_}
-    line = X @ [1.0, 2.0, -1.0]
-    model = BoostingRegressor(learner=["tree", MACHINE, "linear"], **FEW).fit(X, line)
-    assert model.learners_.stages[0] == ("linear",) * 4
-
-
 @pytest.mark.usefixtures("threads_at_once")
 def test_the_model_does_not_depend_on_threads():
     labels = np.digitize(Y, [0.0, 1.0])
@@ -95,18 +86,6 @@ def test_names_objects_and_regressors_together():
     assert model.learners_.names == (*("tree", "sparse", "linear", "Ridge", "Ridge-2", "tree-2"),)
     assert clone(model).fit(X, Y).learners_ == model.learners_
     assert f"{model.n_estimators_} stages" in repr(model.learners_)
-
-
-def test_stages_add_up_to_the_model():
-    model = BoostingRegressor(learner=ALL, **FEW).fit(X, Y)
-    assert len(set(model.learners_.counts.values()) - {0}) > 1
-    staged = list(model.staged_predict(X))
-    np.testing.assert_allclose(staged[-1], model.predict(X), rtol=1e-12, atol=1e-12)
-    direct = np.full(len(X), model.model_.initial_raw[0])
-    for stage in model.model_.stages:
-        for term in stage.terms:
-            direct += (term.coefficient * term.model.predict_raw(X))[:, 0]
-    np.testing.assert_allclose(model.predict(X), direct, rtol=1e-9, atol=1e-9)
 
 
 def test_files_keep_the_model_and_its_learners(tmp_path):
@@ -230,18 +209,6 @@ def test_the_part_of_each_learner_is_a_model():
         model.learner_part("forest")
     with pytest.raises(AttributeError, match="only for models of several learners"):
         trees.learner_part("tree")
-
-
-def test_shap_values_of_the_trees():
-    xgboost = pytest.importorskip("xgboost")
-    model = BoostingRegressor(learner=["tree", "linear"], **FEW).fit(X, Y)
-    trees = model.learner_part("tree")
-    booster = xgboost.Booster()
-    booster.load_model(bytearray(hilboost.to_xgboost_json(trees, background=X), "utf-8"))
-    single = X.astype(np.float32)
-    shap = booster.predict(xgboost.DMatrix(single), pred_contribs=True)
-    raw = trees.predict_raw(single)[:, 0]
-    np.testing.assert_allclose(shap.reshape(len(X), -1).sum(axis=1), raw, rtol=1e-4, atol=1e-4)
 
 
 def test_what_needs_one_learner_is_refused():

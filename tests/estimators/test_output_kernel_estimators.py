@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 import scipy.sparse
 from sklearn.base import clone
-from sklearn.dummy import DummyRegressor
 from sklearn.linear_model import Ridge
 from sklearn.metrics import r2_score
 from sklearn.model_selection import GridSearchCV
@@ -67,18 +66,6 @@ def boosting(output="linear", **options):
 
 
 # Labels of every kind
-
-
-@all_labels
-@models
-def test_labels_are_learned(kind, name):
-    output, labels = LABELS[kind]
-    model = build(name, output).fit(X[:45], labels[:45])
-    start = build(name, output).fit(np.zeros((45, 1)), labels[:45])
-    assert model.score(X[:45], labels[:45]) > 0.5
-    assert model.embedding_loss(X[45:], labels[45:]) < start.embedding_loss(
-        np.zeros((15, 1)), labels[45:]
-    )
 
 
 def test_scores_of_rows_are_those_of_scikit_learn():
@@ -271,11 +258,6 @@ def test_callbacks_and_printing(capsys):
     model = boosting().fit(X, ROWS, callbacks=[lambda event: event.stage == 3])
     assert model.n_estimators_ == 3
     assert not capsys.readouterr().out
-
-
-def test_a_learner_without_news_leaves_the_mean():
-    model = boosting(learner=DummyRegressor()).fit(X, ROWS)
-    np.testing.assert_allclose(model.predict(X) - ROWS.mean(axis=0), 0, atol=1e-9)
 
 
 def test_threads_end_with_a_fit_that_fails(monkeypatch):

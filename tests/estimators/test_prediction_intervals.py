@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy.stats import binom
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.linear_model import Ridge
 from tests.cases import LOSSES, PLAIN
 from tests.reference import conformal as naive
 
@@ -137,20 +137,6 @@ def test_standard_deviations_are_multiplied():
     np.testing.assert_allclose(model.predict_interval(X[NEW]), expected)
 
 
-def test_a_kernel_machine_without_stages_has_intervals_of_one_width():
-    model = KernelBoostingRegressor(**KERNEL)
-    model.fit(X[FIT], Y[FIT], X_val=X[FIT] + 1e-9, y_val=np.full(120, Y[FIT].mean()))
-    assert model.n_estimators_ == 0
-    width = np.diff(model.calibrate(X[HELD], Y[HELD]).predict_interval(X[NEW]))
-    np.testing.assert_allclose(width, width.max())
-
-
-def test_the_unit_of_the_target_does_not_matter():
-    one = regressor().fit(X[FIT], Y[FIT]).calibrate(X[HELD], Y[HELD])
-    other = regressor().fit(X[FIT], 8 * Y[FIT]).calibrate(X[HELD], 8 * Y[HELD])
-    np.testing.assert_array_equal(other.predict_interval(X[NEW]), 8 * one.predict_interval(X[NEW]))
-
-
 def test_weights_count_as_repetitions_and_their_unit_does_not_matter():
     weight = np.random.default_rng(1).integers(0, 4, 120)
     model = regressor().fit(X[FIT], Y[FIT])
@@ -246,17 +232,14 @@ def test_weights_of_ensembles():
 def test_intervals_do_not_depend_on_threads_or_on_how_the_fit_was_made(tmp_path):
     expected = ensemble(n_jobs=1).fit(X[FIT], Y[FIT]).predict_interval(X[NEW])
     twice = ensemble(n_jobs=2).fit(X[FIT], Y[FIT])
-    np.testing.assert_array_equal(twice.predict_interval(X[NEW]), expected)
-    np.testing.assert_array_equal(
-        pickle.loads(pickle.dumps(twice)).predict_interval(X[NEW]), expected
-    )
+    for model in (twice, pickle.loads(pickle.dumps(twice))):
+        np.testing.assert_array_equal(model.predict_interval(X[NEW]), expected)
     warm = ensemble(n_estimators=3, warm_start=True).fit(X[FIT], Y[FIT])
     warm.set_params(n_estimators=30).fit(X[FIT], Y[FIT])
     np.testing.assert_allclose(warm.predict_interval(X[NEW]), expected)
     checkpoint = Checkpoint(tmp_path / "c", every_stages=1)
-    stops = [checkpoint, lambda event: 1 / (event.stage - 4)]
     with pytest.raises(ZeroDivisionError):
-        ensemble().fit(X[FIT], Y[FIT], callbacks=stops)
+        ensemble().fit(X[FIT], Y[FIT], callbacks=[checkpoint, lambda event: 1 / (event.stage - 4)])
     resumed = ensemble().fit(X[FIT], Y[FIT], callbacks=[checkpoint])
     np.testing.assert_allclose(resumed.predict_interval(X[NEW]), expected)
 
@@ -305,28 +288,33 @@ def test_too_few_rows():
         few.predict_interval(X[NEW], 0.95)
 
 
-def test_groups_that_are_refused():
-    model = regressor().fit(X[FIT], Y[FIT])
-    for groups, message in (
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [
         (["a", "b"], "one label for each of the 120 rows"),
         (np.zeros((120, 1)), r'Pass one column, as in groups=table\["query"\]'),
         ([*["a"] * 119, None], "row 119 of groups is missing"),
         (np.array([b"a"] * 120), "groups must hold text or numbers"),
         (np.zeros(120, dtype="M8[D]"), "groups contains dates"),
         ("class", "groups is the text 'class'; pass the values of the rows"),
-    ):
-        with pytest.raises(InvalidData, match=message):
-            model.calibrate(X[HELD], Y[HELD], groups=groups)
-    model.calibrate(X[HELD], Y[HELD])
-    with pytest.raises(InvalidData, match="groups has no effect"):
-        model.predict_interval(X[:2], groups=["a", "b"])
+    ],
+)
+def test_groups_that_are_refused(groups, message):
+    with pytest.raises(InvalidData, match=message):
+        regressor(n_estimators=1).fit(X[FIT], Y[FIT]).calibrate(X[HELD], Y[HELD], groups=groups)
+
+
+def test_groups_of_predictions_that_are_refused():
+    model = regressor().fit(X[FIT], Y[FIT])
+    folds = ensemble(n_estimators=2).fit(X[FIT], Y[FIT])
+    for alone in (model.calibrate(X[HELD], Y[HELD]), folds):
+        with pytest.raises(InvalidData, match="groups has no effect"):
+            alone.predict_interval(X[:2], groups=["a", "b"])
     model.calibrate(X[HELD], Y[HELD], groups=["a"] * 120)
     with pytest.raises(InvalidData, match="give groups, one for each row"):
         model.predict_interval(X[:2])
     with pytest.raises(InvalidData, match="row 1 of groups is 'b', a group without"):
         model.predict_interval(X[:2], groups=["a", "b"])
-    with pytest.raises(InvalidData, match="groups has no effect"):
-        ensemble().fit(X[FIT], Y[FIT]).predict_interval(X[:2], groups=["a", "b"])
 
 
 def test_rows_that_are_refused():
@@ -349,21 +337,6 @@ def test_rows_that_are_refused():
     for coverage in (0, 1, "half"):
         with pytest.raises(InvalidParameter, match="coverage must be between 0 and 1"):
             model.predict_interval(X[NEW], coverage)
-
-
-@pytest.mark.slow
-def test_the_marginal_coverage_is_that_of_exchangeable_rows():
-    """Over many draws, a threshold of rank 18 among 19 rows covers 18/20 of new rows."""
-    rng, hits, n = np.random.default_rng(3), 0, 1500
-    model = BoostingRegressor(learner=LinearRegression(), n_estimators=1, early_stopping=False)
-    model.fit(X[FIT], Y[FIT])
-    for _ in range(n):
-        Z = rng.normal(size=(20, 3))
-        y = Z[:, 0] + rng.standard_cauchy(20)
-        ends = model.calibrate(Z[:19], y[:19]).predict_interval(Z[19:])
-        hits += int(inside(ends, y[19:])[0])
-    # binomial: four standard deviations are .031
-    assert abs(hits / n - 0.9) < 4 * np.sqrt(0.09 / n)
 
 
 @pytest.mark.parametrize("parameters", [PLAIN, FOLDS], ids=["calibrated", "folds"])

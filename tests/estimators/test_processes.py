@@ -22,28 +22,21 @@ PIPELINE = make_pipeline(StandardScaler(), MODEL)
 GRID = {"boostingregressor__max_leaf_nodes": [4, 8]}
 
 
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        ({}, 16),
-        ({"OMP_NUM_THREADS": "3"}, 3),
-        ({"NUMBA_NUM_THREADS": "1"}, 1),
-        ({"OMP_NUM_THREADS": "8", "NUMBA_NUM_THREADS": "5"}, 5),
-        ({"OMP_NUM_THREADS": "64"}, 16),
-        ({"OMP_NUM_THREADS": "4,2"}, 4),
-        ({"OMP_NUM_THREADS": ""}, 16),
-        ({"OMP_NUM_THREADS": "0"}, 16),
-        ({"OMP_NUM_THREADS": "all"}, 16),
-    ],
-)
+LIMITS = [  # of OMP_NUM_THREADS and NUMBA_NUM_THREADS, and the threads of a fit
+    *(({}, 16), ({"OMP": "3"}, 3), ({"NUMBA": "1"}, 1), ({"OMP": "8", "NUMBA": "5"}, 5)),
+    *(({"OMP": "64"}, 16), ({"OMP": "4,2"}, 4), ({"OMP": ""}, 16), ({"OMP": "0"}, 16)),
+    ({"OMP": "all"}, 16),
+]
+
+
+@pytest.mark.parametrize(("given", "expected"), LIMITS)
 @pytest.mark.usefixtures("sixteen_cores")
 def test_threads_follow_the_limits_of_the_environment(given, expected, monkeypatch):
     for name, value in given.items():
-        monkeypatch.setenv(name, value)
+        monkeypatch.setenv(f"{name}_NUM_THREADS", value)
     assert team.available_cores() == expected
-    assert team.threads_for(None, 10**9) == expected
-    assert team.threads_for(-1, 10**9) == expected
-    assert team.threads_for(7, 10**9) == 7
+    found = [team.threads_for(n_jobs, 10**9) for n_jobs in (None, -1, 7)]
+    assert found == [expected, expected, 7]
 
 
 @pytest.mark.usefixtures("sixteen_cores")

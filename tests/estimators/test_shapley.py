@@ -200,13 +200,6 @@ def test_the_package_shap_agrees_with_interactions():
     assert np.abs(expected[:, 0, 1]).max() > 0.01
 
 
-def test_an_unused_column_has_no_value():
-    model = BoostingRegressor(**PLAIN, interaction_cst=[[0], [1], [2], [3]]).fit(
-        np.where([False, False, False, True], 0.0, X), Y
-    )
-    assert not model.shap_values(X).values[:, 3].any()
-
-
 def test_interventional_values_of_a_sum_are_differences_of_its_parts():
     model = BoostingRegressor(**PLAIN, interaction_cst="no_interactions").fit(X, Y)
     found = model.shap_values(X[:5], X[5:50])

@@ -240,12 +240,6 @@ def test_a_weight_of_two_is_the_row_twice(model, y):
     np.testing.assert_allclose(getattr(weighted, score)(X), getattr(repeated, score)(X), atol=2e-5)
 
 
-def test_repeated_rows():
-    model = ridge(n_basis=30).fit(np.repeat(X[:10], 5, axis=0), np.repeat(Y[:10], 5))
-    assert model.n_basis_ <= 10
-    assert model.score(X[:10], Y[:10]) > 0.9
-
-
 @pytest.mark.parametrize("kernel", [KERNEL, "auto"])
 def test_constant_target(kernel):
     model = ridge(kernel=kernel).fit(X[:40], np.full(40, 7.0))

@@ -121,15 +121,6 @@ def test_lambda_is_chosen_by_the_loss(loss):
     assert model.score(X, THREE) > 0.8
 
 
-@svm
-def test_an_integer_weight_is_a_repetition(loss):
-    weight = RNG.integers(1, 4, size=120)
-    rows = np.repeat(np.arange(120), weight)
-    weighted = machine(loss, 0.5).fit(X, THREE, weight).decision_function(NEW)
-    repeated = machine(loss, 0.5).fit(X[rows], THREE[rows]).decision_function(NEW)
-    np.testing.assert_allclose(weighted, repeated, atol=2e-2 if loss == "hinge" else 1e-4)
-
-
 @pytest.mark.parametrize(
     ("loss", "y"),
     [("log_loss", NAMES), ("exponential", TWO), ("hinge", NAMES), ("squared_error", TWO)],
