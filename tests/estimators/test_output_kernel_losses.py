@@ -124,16 +124,6 @@ def test_a_weight_is_a_repetition(loss, learner):
     np.testing.assert_allclose(model.fit(X, Y, weight).predict_kernel(X), repeated, atol=1e-4)
 
 
-@losses
-@pytest.mark.parametrize("learner", ["ok3", "full"])
-@pytest.mark.usefixtures("threads_at_once")
-def test_threads_do_not_matter(loss, learner):
-    _, X, Y, _ = draw()
-    one, two = (
-        build(loss=loss, learner=learner, output="gaussian", n_jobs=k).fit(X, Y).predict_raw(X)
-        for k in (1, 2)
-    )
-    np.testing.assert_array_equal(one, two)
 
 
 @losses

@@ -323,16 +323,15 @@ def test_rows_that_are_refused():
     with pytest.raises(NotFittedError):
         regressor().predict_interval(X[NEW])
     model = regressor().fit(X[FIT], Y[FIT])
-    with pytest.raises(InvalidData, match="inconsistent numbers of rows: 120 and 3"):
-        model.calibrate(X[HELD], Y[:3])
-    with pytest.raises(ValueError, match="NaN in row 0"):
-        model.calibrate(X[:1], [np.nan])
-    with pytest.raises(ValueError, match="features"):
-        model.calibrate(X[HELD, :2], Y[HELD])
-    with pytest.raises(InvalidData, match="sample_weight must not be negative"):
-        model.calibrate(X[:2], Y[:2], [1, -1])
-    with pytest.raises(ValueError, match="at least one must be positive"):
-        model.calibrate(X[:2], Y[:2], [0, 0])
+    for rows, message in (
+        ((X[HELD], Y[:3]), "inconsistent numbers of rows: 120 and 3"),
+        ((X[:1], [np.nan]), "NaN in row 0"),
+        ((X[HELD, :2], Y[HELD]), "features"),
+        ((X[:2], Y[:2], [1, -1]), "sample_weight must not be negative"),
+        ((X[:2], Y[:2], [0, 0]), "at least one must be positive"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            model.calibrate(*rows)
     model.calibrate(X[HELD], Y[HELD])
     for coverage in (0, 1, "half"):
         with pytest.raises(InvalidParameter, match="coverage must be between 0 and 1"):

@@ -1,6 +1,7 @@
 """A list of kernels: each stage is that of the kernel with the largest decrease."""
 
 import pickle
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -55,6 +56,11 @@ def build(kernel=KERNELS, **parameters):
 def small(stages):
     """Parameters of short stages that differ from full ones."""
     return {"stages": stages} | ({} if stages == "full" else {"n_basis": 25})
+
+
+@cache
+def fitted(stages, regularization=0.1):
+    return build(regularization=regularization, **small(stages)).fit(X, Y)
 
 
 # Oracles
@@ -145,16 +151,16 @@ def test_a_list_of_one_kernel_is_that_kernel(stages, regularization):
 @chosen_or_given
 def test_the_order_of_the_list_changes_labels_only(stages, regularization):
     order = np.array([2, 0, 1])
-    settings = {"regularization": regularization} | small(stages)
-    model = build(**settings).fit(X, Y)
-    other = build([KERNELS[k] for k in order], **settings).fit(X, Y)
+    model = fitted(stages, regularization)
+    other = build([KERNELS[k] for k in order], regularization=regularization, **small(stages))
+    other.fit(X, Y)
     np.testing.assert_array_equal(model.predict(NEW), other.predict(NEW))
     np.testing.assert_array_equal(model.kernels_, order[other.kernels_])
     np.testing.assert_array_equal(model.kernel_weights_[order], other.kernel_weights_)
 
 
 def test_repeated_kernels_count_once_and_the_first_wins():
-    model = build(regularization="auto").fit(X, Y)
+    model = fitted("full", "auto")
     again = [KERNELS[0], OnColumns(Gaussian(1.0), [0, 1]), *KERNELS[1:], KERNELS[1]]
     other = build(again, regularization="auto").fit(X, Y)
     np.testing.assert_array_equal(model.predict(NEW), other.predict(NEW))
@@ -169,7 +175,7 @@ def test_repeated_kernels_count_once_and_the_first_wins():
 
 @all_stages
 def test_the_number_of_threads_changes_nothing(stages):
-    one, two = (build(n_jobs=n, **small(stages)).fit(X, Y) for n in (1, 2))
+    one, two = fitted(stages), build(n_jobs=2, **small(stages)).fit(X, Y)
     np.testing.assert_array_equal(one.kernels_, two.kernels_)
     np.testing.assert_allclose(one.predict(NEW), two.predict(NEW), rtol=1e-12)
 
@@ -184,13 +190,11 @@ def test_weights_are_repetitions(stages):
     np.testing.assert_allclose(weighted.kernel_weights_, repeated.kernel_weights_, rtol=1e-10)
 
 
-@pytest.mark.parametrize("unit", [2.0**-20, 2.0**15])
-def test_the_unit_of_the_targets_changes_nothing(unit):
-    one = build(regularization="auto").fit(X, Y)
+def test_the_unit_of_the_targets_changes_nothing():
+    one, unit = fitted("full", "auto"), 2.0**-20
     other = build(regularization="auto").fit(X, Y * unit)
-    np.testing.assert_allclose(
-        one.predict(NEW) * unit, other.predict(NEW), rtol=1e-5, atol=1e-5 * unit
-    )
+    expected = one.predict(NEW) * unit
+    np.testing.assert_allclose(other.predict(NEW), expected, rtol=1e-5, atol=1e-5 * unit)
     np.testing.assert_allclose(one.kernel_weights_, other.kernel_weights_, atol=1e-4)
 
 
@@ -198,7 +202,7 @@ def test_the_unit_of_the_targets_changes_nothing(unit):
 
 
 def test_the_choice_finds_the_blocks():
-    model = build(regularization="auto").fit(X, Y)
+    model = fitted("full", "auto")
     assert model.kernel_weights_[:2].min() > 0.2
     assert model.kernel_weights_[2] < 0.05
     np.testing.assert_allclose(model.kernel_weights_.sum(), 1.0)
@@ -242,7 +246,7 @@ def test_tables_with_text_and_named_columns():
 
 @chosen_or_given
 def test_files_pickles_and_clones(tmp_path, stages, regularization):
-    model = build(regularization=regularization, **small(stages)).fit(X, Y)
+    model = fitted(stages, regularization)
     model.save(tmp_path / "model.hilboost", training_data=True)
     loaded = load(tmp_path / "model.hilboost")
     for other in (loaded, pickle.loads(pickle.dumps(model))):
@@ -267,7 +271,7 @@ def test_files_refuse_gram_matrices_and_functions(tmp_path):
 
 @all_stages
 def test_staged_predictions_and_history(stages):
-    model = build(**small(stages)).fit(X, Y)
+    model = fitted(stages)
     staged = list(model.staged_predict(NEW))
     assert len(staged) == model.n_estimators_ == len(model.kernels_)
     np.testing.assert_allclose(staged[-1], model.predict(NEW), rtol=1e-9, atol=1e-12)
@@ -310,13 +314,8 @@ def test_losses_of_classes(loss):
 
 
 def test_sparse_stages_with_length_scales_and_refits():
-    model = build(
-        stages="sparse",
-        n_basis=20,
-        length_scale_factors=(1.5, 1.0),
-        refit_every=3,
-        n_estimators=12,
-    ).fit(X, Y)
+    more = {"length_scale_factors": (1.5, 1.0), "refit_every": 3, "n_estimators": 12}
+    model = build(stages="sparse", n_basis=20, **more).fit(X, Y)
     assert model.n_estimators_ == 12
     kernels = {id(stage.terms[0].model.kernel) for stage in model.model_.stages}
     assert len(kernels) > len(set(model.kernels_))
@@ -344,7 +343,7 @@ def test_iterative_solvers_take_turns():
 
 def test_exports_to_onnx():
     runtime = pytest.importorskip("onnxruntime")
-    model = build(regularization="auto").fit(X, Y)
+    model = fitted("full", "auto")
     session = runtime.InferenceSession(to_onnx(model).SerializeToString())
     found = session.run(None, {session.get_inputs()[0].name: NEW})[0]
     np.testing.assert_allclose(np.ravel(found), model.predict(NEW), atol=1e-4)

@@ -260,15 +260,10 @@ def test_missing_values_are_refused(model):
 
 def test_the_basis_ends_where_memory_does():
     budget = 2.0**27 + 8 * N * 20 + 8 * N * N  # 20 columns of float64, and the kernel of the search
-    with pytest.warns(
-        DataWarning, match=r"suffices for 20 instead of 60 basis vectors .* Increase"
-    ):
+    with pytest.warns(DataWarning, match="suffices for 20 instead of 60 basis vectors .* Increase"):
         model = ridge(memory_budget=budget).fit(X, Y)
     assert model.n_basis_ == 20
     assert model.score(X, Y) > 0.5
-
-
-def test_memory_for_nothing():
     with pytest.raises(InvalidParameter, match="one basis vector, chosen among 160 rows, requires"):
         ridge(memory_budget=1e6).fit(X, Y)
 
@@ -285,24 +280,16 @@ def test_all_candidates_of_many_rows_are_refused():
 
 
 @pytest.mark.parametrize(
-    ("parameters", "fragment"),
+    ("make", "name", "value"),
     [
-        ({"n_basis": 0}, "n_basis"),
-        ({"selection": "best"}, "selection"),
-        ({"n_candidates": 0}, "n_candidates"),
-        ({"regularization": -1.0}, "regularization"),
+        *((ridge, "n_basis", 0), (ridge, "selection", "best"), (ridge, "n_candidates", 0)),
+        *((ridge, "regularization", -1.0), (classifier, "loss", "hinge")),
+        (classifier, "max_iter", 0),
     ],
 )
-def test_parameters_are_checked(parameters, fragment):
-    with pytest.raises(InvalidParameterError, match=fragment):
-        ridge(**parameters).fit(X, Y)
-
-
-def test_losses_are_checked():
-    with pytest.raises(InvalidParameterError, match="loss"):
-        classifier("hinge").fit(X, LABELS)
-    with pytest.raises(InvalidParameterError, match="max_iter"):
-        classifier(max_iter=0).fit(X, LABELS)
+def test_parameters_are_checked(make, name, value):
+    with pytest.raises(InvalidParameterError, match=name):
+        make(**{name: value}).fit(X, LABELS)
 
 
 def test_time_budget():
@@ -318,12 +305,8 @@ def test_the_same_seed_the_same_model_on_any_threads():
     assert not np.array_equal(one, other)
 
 
-@pytest.mark.parametrize(("D", "sizes"), [(7, [7]), (50, [50]), (120, [50, 100, 120])])
-def test_regular_sizes(D, sizes):
-    assert regular(D) == sizes
-
-
-def test_sizes_of_large_machines():
+def test_sizes_of_nested_machines():
+    assert [regular(D) for D in (7, 50, 120)] == [[7], [50], [50, 100, 120]]
     assert len(regular(5000)) == 20
     assert regular(5000)[-1] == 5000
     assert doubling(680) == [85, 170, 340, 680]

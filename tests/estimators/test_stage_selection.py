@@ -48,19 +48,13 @@ def test_predictions_are_those_after_a_stage(model, y, tolerance, tmp_path):
     assert model.n_estimators_ == len(staged)
 
 
-def test_no_stage_at_all():
-    part = BoostingRegressor(**PLAIN).fit(X, Y).first_stages(0)
-    np.testing.assert_allclose(part.predict(X), Y.mean())
-
-
-def test_the_calibration_belongs_to_all_stages():
+def test_no_stage_at_all_and_stages_without_the_calibration():
     model = BoostingRegressor(**PLAIN).fit(X, Y).calibrate(X + 1e-9, Y)
+    np.testing.assert_allclose(model.first_stages(0).predict(X), Y.mean())
     with pytest.raises(ValueError, match="calibrate"):
         model.first_stages(2).predict_interval(X)
-
-
-def test_wrong_numbers_of_stages():
-    model = BoostingRegressor(**PLAIN).fit(X, Y)
+    remark = history_facts(model.first_stages(3).first_stages(2).fitted_)["remark"]
+    assert remark.startswith("The model has 2 stages, the first ones of a")
     n = model.n_estimators_
     for wrong in (-1, n + 1):
         with pytest.raises(InvalidParameter, match=f"between 0 and {n}, .* got {wrong}"):
@@ -112,12 +106,6 @@ def test_a_mixture_without_its_kernel_machine(tmp_path):
     np.testing.assert_array_equal(load(tmp_path / "model").predict(X), part.predict(X))
     with pytest.raises(InvalidData, match="first stages of a model with a kernel machine"):
         part.set_params(warm_start=True).fit(X, Y)
-
-
-def test_reports_say_that_a_model_has_first_stages():
-    part = BoostingRegressor(**PLAIN).fit(X, Y).first_stages(3).first_stages(2)
-    remark = history_facts(part.fitted_)["remark"]
-    assert remark.startswith("The model has 2 stages, the first ones of a")
 
 
 def test_standard_deviations_of_no_stage():

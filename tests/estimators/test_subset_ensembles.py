@@ -191,21 +191,13 @@ def test_the_same_on_any_threads_and_from_a_pickle(cls):
 # Refusals
 
 
-def test_missing_values():
-    holed = X[TRAIN].copy()
+def test_refusals(monkeypatch):
+    holed, model = X[TRAIN].copy(), AveragedKernelRidge(**PLAIN)
     holed[0, 2] = np.nan
     with pytest.raises(InvalidData, match="NaN in column 2"):
-        AveragedKernelRidge(**PLAIN).fit(holed, Y[TRAIN])
-
-
-def test_held_out_rows_without_use():
+        model.fit(holed, Y[TRAIN])
     with pytest.raises(InvalidData, match="AveragedKernelRidge.fit does not support callbacks"):
-        AveragedKernelRidge(**PLAIN).fit(X[TRAIN], Y[TRAIN], X_val=X[TEST], y_val=Y[TEST])
-
-
-def test_more_members_than_memory(monkeypatch):
+        model.fit(X[TRAIN], Y[TRAIN], X_val=X[TEST], y_val=Y[TEST])
     monkeypatch.setattr("hilboost.estimators.random_subsets.MEMORY_BUDGET", 1e5)
-    with pytest.raises(
-        InvalidParameter, match="5 members of 60 rows require .* decrease subset_size"
-    ):
+    with pytest.raises(InvalidParameter, match="5 members of 60 rows .* decrease subset_size"):
         fitted(BayesianCommitteeMachine)

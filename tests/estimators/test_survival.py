@@ -25,6 +25,10 @@ def draw(n=300, seed=0):
     return X, y
 
 
+def alike(event, time, n=300):
+    return np.array([(event, time)] * n, dtype=Y.dtype)
+
+
 X, Y = draw()
 KINDS = [{"loss": "cox"}, {"loss": "cox", "ties": "efron"}] + [
     {"loss": "aft", "distribution": name} for name in ("normal", "logistic", "extreme")
@@ -226,12 +230,6 @@ def test_scores_of_scikit_survival(loss):
         assert np.isfinite(model.score(X, Y, metric=metric, y_train=Y[~late]))
 
 
-def test_events_and_times_as_two_arguments():
-    for first, second in (("event", "time"), ("time", "event")):
-        with pytest.raises(InvalidData, match="together as y: the third argument is sample_weight"):
-            BoostingSurvival(**SHORT).fit(X, Y[first], Y[second])
-
-
 def test_refused_scores():
     model = BoostingSurvival(**SHORT).fit(X, Y)
     with pytest.raises(InvalidParameter, match="Did you mean 'concordance'"):
@@ -244,23 +242,21 @@ def test_refused_scores():
     bounds = np.column_stack([Y["time"], Y["time"] + 1])
     with pytest.raises(InvalidData, match="row 0 of y has bounds of an interval"):
         model.score(X, bounds, metric="concordance_ipcw")
-    alike = np.array([(True, 1.0)] * 300, dtype=Y.dtype)
     with pytest.raises(InvalidData, match="events at two different times"):
-        model.score(X, alike, metric="neg_integrated_brier")
+        model.score(X, alike(True, 1.0), metric="neg_integrated_brier")
 
 
 def test_defined_results():
-    alike = np.array([(True, 1.0)] * 300, dtype=Y.dtype)
-    model = BoostingSurvival(**SHORT).fit(X, alike)
-    np.testing.assert_array_equal(model.predict(X), 0)
-    np.testing.assert_allclose(
-        model.predict_survival_function(X[:1], [0.5, 1.0]), [[1, np.exp(-1)]]
+    y = alike(True, 1.0)
+    cox, aft, hazard = (
+        BoostingSurvival(loss, **SHORT).fit(X, y) for loss in ("cox", "aft", "discrete_hazard")
     )
-    model = BoostingSurvival("aft", **SHORT).fit(X, alike)
-    np.testing.assert_allclose(model.predict(X), 1)
-    model = BoostingSurvival("discrete_hazard", **SHORT).fit(X, alike)
-    assert len(np.unique(model.predict(X))) == 1
-    np.testing.assert_allclose(model.predict_survival_function(X[:1], [1.0, 2.0]), 0, atol=1e-4)
+    np.testing.assert_array_equal(cox.predict(X), 0)
+    found = cox.predict_survival_function(X[:1], [0.5, 1.0])
+    np.testing.assert_allclose(found, [[1, np.exp(-1)]])
+    np.testing.assert_allclose(aft.predict(X), 1)
+    assert len(np.unique(hazard.predict(X))) == 1
+    np.testing.assert_allclose(hazard.predict_survival_function(X[:1], [1.0, 2.0]), 0, atol=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -270,15 +266,17 @@ def test_defined_results():
         ({"y": np.column_stack([Y["time"]] * 3)}, "structured array"),
         ({"y": np.zeros(300, dtype="f8,f8")}, "structured array"),
         ({"y": Y[:-1]}, "inconsistent numbers of rows"),
-        ({"y": np.array([(True, -1.0)] * 300, dtype=Y.dtype)}, "negative"),
-        ({"y": np.array([(True, np.nan)] * 300, dtype=Y.dtype)}, "missing"),
-        ({"y": np.array([(False, np.inf)] * 300, dtype=Y.dtype)}, "infinite"),
+        ({"y": alike(True, -1.0)}, "negative"),
+        ({"y": alike(True, np.nan)}, "missing"),
+        ({"y": alike(False, np.inf)}, "infinite"),
         ({"y": np.tile([2.0, 1.0], (300, 1))}, "exchange them, or pass events"),
-        ({"y": np.array([(False, 1.0)] * 300, dtype=Y.dtype)}, "no event"),
-        ({"y": np.array([(True, 0.0)] * 300, dtype=Y.dtype)}, "all times of y are 0"),
-        ({"y": np.array([(False, 0.0)] * 300, dtype=Y.dtype)}, "all times of y are 0"),
+        ({"y": alike(False, 1.0)}, "no event"),
+        ({"y": alike(True, 0.0)}, "all times of y are 0"),
+        ({"y": alike(False, 0.0)}, "all times of y are 0"),
         ({"y": np.zeros((300, 2))}, "all times of y are 0"),
         ({"y": None}, "requires y"),
+        ({"y": Y["event"], "sample_weight": Y["time"]}, "together as y: the third argument is"),
+        ({"y": Y["time"], "sample_weight": Y["event"]}, "together as y: the third argument is"),
         ({"entry": Y["time"]}, "entry time of row 0"),
         ({"entry": Y["time"][:-1]}, "entry must hold"),
         ({"strata": Y["time"][:-1]}, "strata must hold"),
@@ -306,7 +304,7 @@ def test_bad_use():
         with pytest.raises(InvalidData, match=message):
             model.predict_survival_function(X, times)
     with pytest.raises(IncompatibleParts, match="not a finite number on these rows"):
-        model.score(X[:2], np.array([(False, 1.0)] * 2, dtype=Y.dtype))
+        model.score(X[:2], alike(False, 1.0, 2))
     model.fit(X, Y, strata=Y["event"])
     with pytest.raises(InvalidData, match="pass the stratum"):
         model.predict_survival_function(X)

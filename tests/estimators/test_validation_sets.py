@@ -85,22 +85,25 @@ def test_groups_weights_and_survival_times():
     assert list(model.history_.metrics) == ["autumn: loss"]
 
 
-def test_bad_sets():
-    def refused(match, **sets):
-        with pytest.raises(InvalidData, match=match):
-            BoostingRegressor(**SETTINGS).fit(X[:100], Y[:100], **sets)
-
-    refused("y_val must be a dict with the same names: 'spring', 'autumn'", X_val=X_VAL)
-    refused("y_val must be a dict with the same", X_val=X_VAL, y_val={"spring": Y_VAL["spring"]})
-    refused("X_val and y_val must both be dicts", X_val=X_VAL, y_val=Y)
-    refused("X_val and y_val must both be dicts", X_val=X, y_val=Y_VAL)
-    refused("X_val is an empty dict", X_val={}, y_val={})
-    refused(
-        "names of validation sets must be different", X_val={1: X, "1": X}, y_val={1: Y, "1": Y}
-    )
-    refused("sample_weight_val contains 'winter', which is not one of",
-            X_val=X_VAL, y_val=Y_VAL, sample_weight_val={"winter": Y})  # fmt: skip
-    refused(r"y_val\['autumn'\]", X_val=X_VAL, y_val={**Y_VAL, "autumn": Y})
+@pytest.mark.parametrize(
+    ("match", "sets"),
+    [
+        ("y_val must be a dict with the same names: 'spring', 'autumn'", {"X_val": X_VAL}),
+        ("y_val must be a dict", {"X_val": X_VAL, "y_val": {"spring": Y_VAL["spring"]}}),
+        ("X_val and y_val must both be dicts", {"X_val": X_VAL, "y_val": Y}),
+        ("X_val and y_val must both be dicts", {"X_val": X, "y_val": Y_VAL}),
+        ("X_val is an empty dict", {"X_val": {}, "y_val": {}}),
+        ("names of .* sets must be different", {"X_val": {1: X, "1": X}, "y_val": {1: Y, "1": Y}}),
+        (
+            "sample_weight_val contains 'winter', which is not one of",
+            {"X_val": X_VAL, "y_val": Y_VAL, "sample_weight_val": {"winter": Y}},
+        ),
+        (r"y_val\['autumn'\]", {"X_val": X_VAL, "y_val": {**Y_VAL, "autumn": Y}}),
+    ],
+)
+def test_bad_sets(match, sets):
+    with pytest.raises(InvalidData, match=match):
+        BoostingRegressor(**SETTINGS).fit(X[:100], Y[:100], **sets)
 
 
 def test_mixtures_know_their_loss_on_all_sets(tmp_path):
