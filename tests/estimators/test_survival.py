@@ -323,3 +323,27 @@ def test_functions_have_the_values_of_the_times(loss):
         np.testing.assert_array_equal([one(times) for one in functions], values)
         assert functions[1](times[-1]) == values[1, -1]
         assert (values[0, -1] == values[0, -3]) == (loss != "aft")
+
+
+def test_metrics_of_scikit_survival_accept_the_model():
+    metrics = pytest.importorskip("sksurv.metrics")
+    late = Y["time"] > np.quantile(Y["time"], 0.95)
+    train, times = (
+        np.flatnonzero(~late | (np.arange(300) < 150)),
+        np.quantile(Y["time"], [0.2, 0.5]),
+    )
+    test = np.flatnonzero(~late)
+    for loss in ("cox", "aft", "discrete_hazard"):
+        model = BoostingSurvival(loss, **SHORT).fit(X[train], Y[train])
+        risk = model.predict(X[test]) if loss != "aft" else -model.predict(X[test])
+        assert metrics.concordance_index_ipcw(Y[train], Y[test], risk)[0] > 0.6
+        curves = model.predict_survival_function(X[test], times)
+        brier = metrics.integrated_brier_score(Y[train], Y[test], curves, times)
+        functions = [curve(times) for curve in model.predict_survival_function(X[test])]
+        again = metrics.integrated_brier_score(Y[train], Y[test], functions, times)
+        assert again < 0.25
+        assert brier == pytest.approx(again)
+    scorer = metrics.as_concordance_index_ipcw_scorer(BoostingSurvival(**SHORT))
+    assert scorer.fit(X[train], Y[train]).score(X[test], Y[test]) > 0.6
+    scorer = metrics.as_integrated_brier_score_scorer(BoostingSurvival(**SHORT), times=times)
+    assert scorer.fit(X[train], Y[train]).score(X[test], Y[test]) > -0.25
