@@ -88,6 +88,17 @@ def test_every_class_is_calibrated_by_its_own_rows():
         assert likely(sets[rows, k], 0.8, (LABELS[HELD] == name).sum())
 
 
+def test_groups_of_rows():
+    groups = np.where(X[:, 2] > 0, 1, 2)
+    model = classifier().fit(X[FIT], LABELS[FIT])
+    model.calibrate(X[HELD], LABELS[HELD], groups=groups[HELD])
+    sets = model.predict_set(X[NEW], groups=groups[NEW])
+    for group in (1, 2):
+        held, new = groups[HELD] == group, groups[NEW] == group
+        alone = classifier().fit(X[FIT], LABELS[FIT]).calibrate(X[HELD][held], LABELS[HELD][held])
+        np.testing.assert_array_equal(sets[new], alone.predict_set(X[NEW][new]))
+
+
 def test_ensembles_predict_sets_without_more_rows():
     model = ensemble().fit(X[FIT], LABELS[FIT])
     link, folds = model.loss_.inverse_link, model.fitted_.calibration.folds

@@ -329,6 +329,13 @@ def test_the_marginal_likelihood_fits_the_kernels(tuning):
     assert (scale != 1.0) == (tuning == "marginal_likelihood")
 
 
+def test_sun_yao_2006_with_several_kernels():
+    model = KernelBoostingRegressor.sun_yao_2006(
+        kernel=KERNELS, n_estimators=6, n_basis=20, subset_size=50, random_state=0
+    ).fit(X, Y)
+    assert len(model.kernels_) == 6
+
+
 def test_iterative_solvers_take_turns():
     """Conjugate gradients begin anew after the stage of another kernel."""
     from hilboost.learners.kernel_machine import full
