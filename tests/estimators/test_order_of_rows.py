@@ -1,13 +1,14 @@
 """Series whose index is that of the table in another order: rows are matched by position."""
 
 import warnings
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.model_selection import KFold, cross_val_score, train_test_split
+from sklearn.model_selection import KFold, ShuffleSplit, cross_val_score, train_test_split
 from sklearn.preprocessing import StandardScaler
 
 from hilboost import (
@@ -198,6 +199,16 @@ def test_rows_of_two_small_draws_warn(labels):
     first, second = (frame.sample(frac=0.05, random_state=k) for k in range(2))
     assert first.index.isin(second.index).any()
     assert rows_of_others(lambda: check_order(first[["a"]], y=second["y"])) == {"y"}
+
+
+def test_scaled_tables_of_some_rows_do_not_warn():
+    frame = pd.DataFrame(RNG.normal(size=(900, 3)), columns=[*"ab", "y"])
+    train = frame.sample(frac=0.05, random_state=0)
+    scaled = pd.DataFrame(StandardScaler().fit_transform(train[["a", "b"]]), columns=["a", "b"])
+    model = BoostingRegressor(**TREES)
+    for folds in (KFold(3), ShuffleSplit(3, random_state=0)):
+        scored = partial(cross_val_score, model, scaled, train["y"], cv=folds)
+        assert not rows_of_others(scored)
 
 
 IDS = st.sampled_from(["numbers", "text", "dates", "days"])
