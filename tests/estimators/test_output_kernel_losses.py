@@ -124,8 +124,6 @@ def test_a_weight_is_a_repetition(loss, learner):
     np.testing.assert_allclose(model.fit(X, Y, weight).predict_kernel(X), repeated, atol=1e-4)
 
 
-
-
 @losses
 @pytest.mark.parametrize("learner", ["ok3", "full"])
 def test_outliers_matter_less(loss, learner):
