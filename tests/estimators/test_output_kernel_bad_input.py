@@ -205,7 +205,7 @@ def test_weights_that_cannot_be_used_are_refused(name):
     for weight, message in (
         (np.ones(7), "one value for each of the"),
         (replaced(np.ones(N), 2, -1.0), "sample_weight must not be negative; row 2 has -1"),
-        (replaced(np.zeros(N), 2, -1.0), "sample_weight must not be negative"),
+        (replaced(np.zeros(N), 2, -1.0), "sample_weight must not be negative; row 2 has -1"),
         (replaced(np.ones(N), 2, np.nan), "sample_weight contains NaN"),
         (np.zeros(N), "zero for every row; at least one|at least one non-zero number"),
     ):

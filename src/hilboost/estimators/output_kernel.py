@@ -27,6 +27,7 @@ from hilboost.outputs import as_output
 from hilboost.tables.arrays import n_rows, without_mask
 from hilboost.tables.sparse import check_sparse, is_sparse
 from hilboost.validation.targets import as_sequence
+from hilboost.validation.weights import check_not_negative
 
 
 @public_methods
@@ -132,6 +133,8 @@ class OutputKernelEstimator(OutputQuality, RegressorMixin, CandidateSets, Boosti
         beside = {name: values for name, values in beside.items() if values is not None}
         if any(weight.shape != (n_rows(one),) for one in (given.X, given.y, *beside.values())):
             return given  # later checks report the wrong length
+        weight = check_not_negative(weight, weight)  # while its rows are those of the user
+        given = replace(given, sample_weight=weight)
         rows = np.flatnonzero(weight != 0)
         space = as_output(self.output)
         if not 0 < len(rows) < len(weight) or space.predicts_rows:
