@@ -71,7 +71,6 @@ def same_draws(request):
 def threads_at_once(monkeypatch):
     """Threads share the work of small data, too, and on machines of one core."""
     monkeypatch.setattr("hilboost.backends.threads.ENTRIES_WORTH_A_THREAD", 1)
-    monkeypatch.setattr("hilboost.engine.ops.cpu.operations._WORTH_ASKING", 1)
     monkeypatch.setattr("hilboost.training.recipes.tables._ENTRIES_WORTH_SHARING", 1)
     monkeypatch.setenv("HILBOOST_CORES", "16")
 

@@ -62,15 +62,9 @@ parametrized = pytest.mark.parametrize("parameters", PARAMETERS, ids=str)
 TEAMS = {1: ThreadTeam(1), 2: ThreadTeam(2)}
 
 
-@pytest.fixture(autouse=True)
-def any_work_is_shared(monkeypatch):
-    """Threads share the work of few rows, too."""
-    monkeypatch.setattr("hilboost.engine.ops.cpu.operations._WORTH_ASKING", 1)
-
-
 def cpu(n_threads=1):
-    """The operations on some threads, which are those of the fit."""
-    return CpuOperations(TEAMS[n_threads], n_threads)
+    """The operations on some threads, which are those of the fit and share any work."""
+    return CpuOperations(TEAMS[n_threads], n_threads, worth_asking=1)
 
 
 def buffers_for(settings, table, n_rows, max_leaves=8, spare_leaves=4, n_threads=1, batch_size=1):

@@ -73,10 +73,10 @@ def test_trees_are_taken_where_kernels_are_not_an_option():
     assert not has_trees(OutputKernelBoostingRegressor(**settings).fit(X, Y))
 
 
-def test_many_rows_are_compared_on_a_sample_with_their_weights(monkeypatch):
-    monkeypatch.setattr(learner_choice, "_ROWS_COMPARED", 200)
-    X, Y = smooth(300)
-    weight = np.random.default_rng(0).uniform(0.5, 2, size=300)
+@pytest.mark.slow
+def test_many_rows_are_compared_on_a_sample_with_their_weights():
+    X, Y = smooth(1100)
+    weight = np.random.default_rng(0).uniform(0.5, 2, size=1100)
     model = OutputKernelBoostingRegressor(random_state=0).fit(X, Y, sample_weight=weight)
     assert not has_trees(model)
 

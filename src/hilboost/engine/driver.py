@@ -148,10 +148,7 @@ def arrays_by_node(growth: Growth) -> list[NDArray[Any]]:
 
 
 def open_nodes(
-    nodes: NodeStore,
-    batch: NDArray[np.int64],
-    here: NDArray[np.int64],
-    n_left: NDArray[np.int64],
+    nodes: NodeStore, batch: NDArray[np.int64], here: NDArray[np.int64], n_left: NDArray[np.int64]
 ) -> None:
     """Open the children of divided nodes; ``n_left`` counts the rows of all workers."""
     for node, n_here, n_all in zip(batch, here, n_left, strict=True):

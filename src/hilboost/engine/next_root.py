@@ -150,11 +150,7 @@ class NextRoot:
         return True
 
     def note_tree(
-        self,
-        growth: Growth,
-        leaves: NDArray[np.int64],
-        leaf_at: NDArray[np.uint8],
-        memory: object,
+        self, growth: Growth, leaves: NDArray[np.int64], leaf_at: NDArray[np.uint8], memory: object
     ) -> None:
         """Note a tree that has been grown, if all leaves have histograms."""
         slots, packing = growth.nodes.fields[leaves, SLOT], growth.rules.packing

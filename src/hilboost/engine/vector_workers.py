@@ -103,7 +103,7 @@ class VectorLoop(GrowthLoop):
     def _present_here(self, node: np.int64) -> NDArray[np.uint8]:
         growth = self._growth
         present = np.zeros(growth.ranges.low.shape, dtype=np.uint8)
-        self._in_parts(node, len(present), lambda *part: mark_bins(*part, node, growth, present))
+        self._in_parts(node, len(present), lambda k, n: mark_bins(k, n, node, growth, present))
         return present
 
     def _in_parts(
@@ -136,8 +136,11 @@ class VectorLoop(GrowthLoop):
         else:
             groups, n_bins = np.where(part.goes_left(self._marked, n_bins), 0, -1), 1
         sums = np.zeros((len(columns), n_bins, growth.sums.totals.shape[1] + 3))
-        given = node, columns, groups, growth, sums
-        self._in_parts(node, len(columns), lambda *part: sum_bins(*part, *given))
+
+        def work(part: int, n_parts: int) -> None:
+            sum_bins(part, n_parts, node, columns, groups, growth, sums)
+
+        self._in_parts(node, len(columns), work)
         return sums
 
     def _search_columns(self, part: _Candidates, sums: Floats) -> None:

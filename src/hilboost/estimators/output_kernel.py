@@ -133,7 +133,7 @@ class OutputKernelEstimator(OutputQuality, RegressorMixin, CandidateSets, Boosti
         beside = {name: values for name, values in beside.items() if values is not None}
         if any(weight.shape != (n_rows(one),) for one in (given.X, given.y, *beside.values())):
             return given  # later checks report the wrong length
-        weight = check_not_negative(weight, weight)  # while its rows are those of the user
+        weight = check_not_negative(weight, weight)  # before rows are left out
         given = replace(given, sample_weight=weight)
         rows = np.flatnonzero(weight != 0)
         space = as_output(self.output)

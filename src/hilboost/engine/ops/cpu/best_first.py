@@ -34,17 +34,8 @@ from hilboost.engine.ops.cpu.growth import (
 )
 from hilboost.engine.ops.cpu.histogram import add
 from hilboost.engine.ops.cpu.node_histogram import complete_columns, cut_sums, sums_when_searching
-from hilboost.engine.ops.cpu.nodes import (
-    LEFT,
-    N_NODES,
-    N_ROWS,
-    RIGHT,
-    SLOT,
-)
-from hilboost.engine.ops.cpu.partition import (
-    count_left,
-    cut_rows,
-)
+from hilboost.engine.ops.cpu.nodes import LEFT, N_NODES, N_ROWS, RIGHT, SLOT
+from hilboost.engine.ops.cpu.partition import count_left, cut_rows
 from hilboost.engine.ops.cpu.split_search import (
     best_of_parts,
     scan_scratch,

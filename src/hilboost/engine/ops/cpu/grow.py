@@ -37,12 +37,7 @@ from hilboost.engine.ops.cpu.best_first import next_step, search_part, settle_ba
 from hilboost.engine.ops.cpu.growth import cut_columns
 from hilboost.engine.ops.cpu.node_histogram import cut_sums, sum_part
 from hilboost.engine.ops.cpu.partition import flag_part, move_part
-from hilboost.engine.ops.cpu.symmetric import (
-    cut_level,
-    next_level,
-    search_levels,
-    settle_level,
-)
+from hilboost.engine.ops.cpu.symmetric import cut_level, next_level, search_levels, settle_level
 from hilboost.engine.ops.cpu.sync import claim, finish, is_last, publish
 
 WHOLE_TREE = -1

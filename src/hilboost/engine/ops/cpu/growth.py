@@ -44,19 +44,13 @@ from hilboost.engine.ops.cpu.nodes import (
     NodeStore,
     open_children,
 )
-from hilboost.engine.ops.cpu.partition import (
-    RowBuffers,
-)
+from hilboost.engine.ops.cpu.partition import RowBuffers
 from hilboost.engine.ops.cpu.split_constraints import (
     SplitConstraints,
     bound_children,
     permit_columns,
 )
-from hilboost.engine.ops.cpu.split_search import (
-    NodeSums,
-    SearchScratch,
-    SplitRules,
-)
+from hilboost.engine.ops.cpu.split_search import NodeSums, SearchScratch, SplitRules
 from hilboost.engine.ops.cpu.sync import share
 
 NANOSECONDS_PER_CELL = 3

@@ -15,14 +15,7 @@ from numba import int64, uint64
 
 from hilboost.backends.compiled import inner
 from hilboost.backends.intrinsics import keep_apart
-from hilboost.engine.ops.cpu.batch import (
-    N_SUMMED,
-    N_SUMS,
-    SUM,
-    WORK,
-    item_of,
-    start_step,
-)
+from hilboost.engine.ops.cpu.batch import N_SUMMED, N_SUMS, SUM, WORK, item_of, start_step
 from hilboost.engine.ops.cpu.histogram import (
     OrderedRows,
     Part,

@@ -51,8 +51,6 @@ if TYPE_CHECKING:
 MOST_BINS = 512
 _BLOCK_ROWS = 2**15
 _PART = 2**14
-_WORTH_ASKING = 200_000
-"""Nanoseconds of work for each thread of Python that is asked to take part in it."""
 
 
 def n_parts(team: ThreadTeam, n_numbers: int) -> int:
@@ -68,6 +66,7 @@ class CpuOperations:
 
     team: ThreadTeam
     n_threads: int
+    worth_asking: int = 200_000  # nanoseconds of work for each thread that is asked to share it
 
     def quantize(
         self,
@@ -185,7 +184,7 @@ class CpuOperations:
 
     def cooperate(self, work: Callable[[Threads], None], nanoseconds: float = inf) -> None:
         """Begin tasks that other threads share if they come in time, and are worth asking."""
-        n_threads, sync = int(min(self.n_threads, 1 + nanoseconds // _WORTH_ASKING)), new_sync()
+        n_threads, sync = int(min(self.n_threads, 1 + nanoseconds // self.worth_asking)), new_sync()
 
         def one(thread: int) -> None:
             if thread < self.n_threads:

@@ -18,13 +18,7 @@ from numba import int64, uint8, uint64
 from numpy.typing import NDArray
 
 from hilboost.backends.compiled import compiled, inner
-from hilboost.backends.intrinsics import (
-    HAS_AVX512,
-    compress_eight,
-    flag_bits,
-    keep_apart,
-    prefetch,
-)
+from hilboost.backends.intrinsics import HAS_AVX512, compress_eight, flag_bits, keep_apart, prefetch
 from hilboost.engine.ops.cpu.batch import (
     BEGIN_TREE,
     DONE,
@@ -42,15 +36,7 @@ from hilboost.engine.ops.cpu.binning import offset_of
 from hilboost.engine.ops.cpu.category_splits import flag_level_rows
 from hilboost.engine.ops.cpu.compact_gradients import Compact
 from hilboost.engine.ops.cpu.gathers import MOST_ROWS, flag_eight
-from hilboost.engine.ops.cpu.nodes import (
-    ARRAY,
-    BEGIN,
-    BIN,
-    COLUMN,
-    END,
-    LEFT_ARRAY,
-    MISSING_LEFT,
-)
+from hilboost.engine.ops.cpu.nodes import ARRAY, BEGIN, BIN, COLUMN, END, LEFT_ARRAY, MISSING_LEFT
 from hilboost.engine.ops.cpu.sync import claim, finish, is_last, publish, share
 
 _AHEAD = 256

@@ -48,12 +48,7 @@ from hilboost.engine.ops.cpu.nodes import BIN, COLUMN, N_NODES, open_root
 from hilboost.engine.ops.cpu.row_order import arrange_blocks
 from hilboost.engine.ops.cpu.split_constraints import clip_values
 from hilboost.engine.ops.cpu.split_search import SplitRules
-from hilboost.engine.ops.cpu.stage_series import (
-    add_outputs,
-    begin_stage,
-    evaluate_share,
-    evaluates,
-)
+from hilboost.engine.ops.cpu.stage_series import add_outputs, begin_stage, evaluate_share, evaluates
 from hilboost.engine.ops.cpu.sync import Threads, barrier
 
 

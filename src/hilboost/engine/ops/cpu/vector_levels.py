@@ -22,13 +22,7 @@ from hilboost.backends.sums_in_eights import dot, squares
 from hilboost.engine.ops.cpu.binning import offset_of
 from hilboost.engine.ops.cpu.category_splits import SET_WORDS, sort_by_step
 from hilboost.engine.ops.cpu.column_splits import NO_GAIN
-from hilboost.engine.ops.cpu.vector_cuts import (
-    ALMOST,
-    add_row,
-    add_rows,
-    bin_of,
-    sort_by_bin,
-)
+from hilboost.engine.ops.cpu.vector_cuts import ALMOST, add_row, add_rows, bin_of, sort_by_bin
 
 MOST_TRIED = 10
 """Up to so many levels in a node, missing values among them, all of their subsets are tried."""
