@@ -7,6 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes
@@ -366,23 +368,44 @@ def test_a_mixture_is_not_continued(smooth):
         model.fit(X, SMOOTH)
 
 
-THREADS = {
-    "missing cells": (BoostingRegressor, SMOOTH),
-    "numbers": (BoostingRegressor, np.column_stack([SMOOTH, X[:, 3] ** 2])),
-    "classes": (BoostingClassifier, CLASSES),
-}
+@pytest.fixture(scope="module")
+def sixteen_cores():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HILBOOST_CORES", "16")
+        yield
+
+
+@st.composite
+def drawn_tables(draw):
+    """A table with some missing cells, and a target of one of several kinds."""
+    rng = np.random.default_rng(draw(st.integers(0, 99)))
+    n, d = draw(st.integers(200, 500)), draw(st.integers(2, 6))
+    table = rng.normal(size=(n, d)).round(draw(st.integers(1, 3)))
+    table[rng.random(size=(n, d)) < draw(st.sampled_from([0.0, 0.05]))] = np.nan
+    filled = np.nan_to_num(table)
+    target = np.sin(filled[:, 0]) + filled[:, 1] * filled[:, -1] + rng.normal(size=n) / 5
+    kind = draw(st.sampled_from(["number", "numbers", "two classes", "classes"]))
+    if kind == "numbers":
+        return table, np.column_stack([target, np.cos(filled[:, 0])])
+    cuts = {"number": None, "two classes": [0.0], "classes": [-0.5, 0.5]}[kind]
+    return table, target if cuts is None else np.digitize(target, cuts)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", THREADS)
-def test_the_same_bits_on_any_number_of_threads(name, monkeypatch):
-    monkeypatch.setenv("HILBOOST_CORES", "16")
-    (make, target), table = THREADS[name], X.round(2)
-    if name == "missing cells":
-        table[np.arange(N) % 20 == 0, 1] = np.nan
-    folds = {"cv_folds": 1} if name == "numbers" else {}
-    models = [make(n_jobs=n, **FEW, **folds).fit(table, target) for n in (1, 5)]
-    np.testing.assert_array_equal(*(model.predict_raw(table) for model in models))
+@given(drawn_tables(), st.sampled_from([None, 0.2]), st.integers(0, 9))
+def test_drawn_tables_get_the_same_bits_on_any_number_of_threads(
+    sixteen_cores, drawn, held_out, seed
+):
+    table, target = drawn
+    make = BoostingRegressor if target.dtype == float else BoostingClassifier
+    folds = {} if held_out is None else {"cv_folds": 1, "validation_fraction": held_out}
+    models = [
+        make(n_estimators=60, random_state=seed, n_jobs=n_jobs, **folds).fit(table, target)
+        for n_jobs in (1, (2, 3, 5)[seed % 3], 16)
+    ]
+    first, *others = (model.predict_raw(table) for model in models)
+    for other in others:
+        np.testing.assert_array_equal(first, other)
     assert len({model.parts_["kernel"].weight for model in models}) == 1
 
 

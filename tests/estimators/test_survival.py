@@ -105,6 +105,14 @@ def test_baseline_by_hand():
     np.testing.assert_allclose(model.fitted_.survival.hazard[0], found, rtol=1e-12)
 
 
+def test_baseline_of_scikit_survival():
+    coxph = pytest.importorskip("sksurv.linear_model.coxph")
+    model = BoostingSurvival(**SHORT).fit(X, Y)
+    theirs = coxph.BreslowEstimator().fit(model.predict(X), Y["event"], Y["time"])
+    found = theirs.cum_baseline_hazard_(model.event_times_)
+    np.testing.assert_allclose(model.fitted_.survival.hazard[0], found, rtol=1e-10)
+
+
 def test_forms_of_the_times():
     upper = np.where(Y["event"], Y["time"], np.inf)
     bounds = np.column_stack([Y["time"], upper])
@@ -244,6 +252,13 @@ def test_refused_scores():
         model.score(X, bounds, metric="concordance_ipcw")
     with pytest.raises(InvalidData, match="events at two different times"):
         model.score(X, alike(True, 1.0), metric="neg_integrated_brier")
+
+
+def test_concordance_is_that_of_lifelines():
+    utils = pytest.importorskip("lifelines.utils")
+    model = BoostingSurvival("aft", **SHORT).fit(X, Y)
+    expected = utils.concordance_index(Y["time"], model.predict(X), Y["event"])
+    assert model.score(X, Y) == pytest.approx(expected, rel=1e-12)
 
 
 def test_defined_results():
