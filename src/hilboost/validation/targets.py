@@ -202,8 +202,8 @@ def check_classes(y: Any, n: int) -> NDArray[Any]:
     _require_labels(y)
     _refuse_objects(y)
     try:
-        # Integers or booleans, most of which occur again, are classes.
-        if y.dtype.kind not in "biu" or len(distinct(y)) > len(y) // 2:
+        # Integers, booleans or text, most of which occur again, are classes.
+        if y.dtype.kind not in "biuU" or len(distinct(y)) > len(y) // 2:
             with warnings.catch_warnings(record=True) as told:
                 warnings.simplefilter("always")
                 check_classification_targets(y)
