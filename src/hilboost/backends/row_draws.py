@@ -187,10 +187,7 @@ def hold_out(key: np.uint64, strata: NDArray, size: int) -> NDArray[np.bool_]:
 
 
 def _assigned(
-    key: np.uint64,
-    strata: NDArray,
-    labels: NDArray[Any],
-    rows: NDArray[np.integer] | None,
+    key: np.uint64, strata: NDArray, labels: NDArray[Any], rows: NDArray[np.integer] | None
 ) -> NDArray[Any]:
     """Order rows by stratum and hash, and assign the labels, in ascending order in each stratum::
 

@@ -95,10 +95,7 @@ def _command(*examples: str) -> Callable[[Callable[..., None]], Callable[..., No
     "hilboost fit --config fit.toml --random-state 1",
 )
 def fit(
-    job: FitJob,
-    config: Config = None,
-    settings: Settings = None,
-    as_json: AsJson = False,
+    job: FitJob, config: Config = None, settings: Settings = None, as_json: AsJson = False
 ) -> None:
     """Fit a model to a table. Text columns are categorical; empty fields are missing values."""
     from hilboost.cli.jobs import run_fit
@@ -245,8 +242,7 @@ def reproduce(
     ] = None,
     show: Annotated[bool, typer.Option("--list", help="List all claims.")] = False,
     runs: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=1, help="Number of runs; default as published."),
+        int | None, typer.Option(metavar="N", min=1, help="Number of runs; default as published.")
     ] = None,
     recorded: Annotated[
         Path | None,

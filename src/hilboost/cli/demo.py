@@ -69,11 +69,7 @@ _QUICK = DemoSize(300, 30, 350, 5, 200, 200)
 # Fits of a noisy sine: their losses, colors and line styles.
 _LOSSES: dict[str, Any] = {
     "squared_error": {"color": _VERMILLION, "label": "squared error loss"},
-    "absolute_error": {
-        "color": _GREEN,
-        "linestyle": (0, (5, 1.2)),
-        "label": "absolute error loss",
-    },
+    "absolute_error": {"color": _GREEN, "linestyle": (0, (5, 1.2)), "label": "absolute error loss"},
     "huber": {"color": _BLUE, "label": "Huber loss"},
 }
 
@@ -86,10 +82,7 @@ def run_demo(folder: Path, *, quick: bool = False) -> None:
     size = _QUICK if quick else DemoSize()
     start = time.perf_counter()
     rounds = (len(_LOSSES) + 1) * size.curve_rounds
-    with (
-        StageProgress("compiling", total=len(COMPILED) + rounds) as progress,
-        rc_context(_STYLE),
-    ):
+    with StageProgress("compiling", total=len(COMPILED) + rounds) as progress, rc_context(_STYLE):
         list(run_uses(progress, COMPILED))
         compiling = time.perf_counter() - start
         scores = _compare_defaults(size, progress)

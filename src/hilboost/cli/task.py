@@ -109,6 +109,5 @@ def choose_task(
     word = "at most" if distinct <= MAX_INTEGER_CLASSES else "more than"
     kind: TaskName = "classification" if distinct <= MAX_INTEGER_CLASSES else "regression"
     return Task(
-        kind,
-        f"the target '{name}' has {distinct} distinct integers, {word} {MAX_INTEGER_CLASSES}",
+        kind, f"the target '{name}' has {distinct} distinct integers, {word} {MAX_INTEGER_CLASSES}"
     )

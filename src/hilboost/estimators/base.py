@@ -141,6 +141,9 @@ class BoostingEstimator(FittedProperties, CallbackSupportMixin, ExplainedParamet
         """Apply class weights to the target, if there are any."""
         return target
 
+    def _check_targets(self, target: Target, codec: TargetCodec) -> None:
+        """Let the loss check the targets of single rows, if it does."""
+
     def _arranged(self, X: Floats, target: Target, rows: FitArguments) -> tuple[Floats, Target]:
         """Put rows into the order that the loss requires; by default, they keep theirs."""
         return X, target
@@ -363,9 +366,7 @@ class BoostingEstimator(FittedProperties, CallbackSupportMixin, ExplainedParamet
         if not self.__sklearn_is_fitted__():
             check_is_fitted(self)  # raises; where it does not, it takes longer than one prediction
         schema = self.fitted_.schema
-        if is_plain(self, X, schema):
-            return X
-        return check_inputs(self, X, self._expected(schema))[0]
+        return X if is_plain(self, X, schema) else check_inputs(self, X, self._expected(schema))[0]
 
     @public_prediction
     def predict_raw(self, X: object, offset: PerRow = None) -> Floats:

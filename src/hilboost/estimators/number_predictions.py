@@ -30,6 +30,7 @@ from hilboost.model.scores import (
 )
 from hilboost.tables.arrays import frame_columns
 from hilboost.tables.bounds import bounds_refused, holds_bounds
+from hilboost.training.initial_state import check_rows
 from hilboost.validation.weights import check_weights
 
 
@@ -62,6 +63,9 @@ class NumberPredictions(ConformalPredictions):
 
     def _make_loss(self, codec: TargetCodec) -> Loss:
         return number_loss(self.loss, self.get_params(deep=False))
+
+    def _check_targets(self, target: Target, codec: TargetCodec) -> None:
+        check_rows(self._make_loss(codec), codec, target)
 
     @public_prediction
     def predict(self, X: object, offset: Any = None) -> Floats:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from numbers import Integral
 from typing import Any, ClassVar, Self
@@ -27,7 +28,7 @@ from hilboost.outputs import as_output
 from hilboost.tables.arrays import n_rows, without_mask
 from hilboost.tables.sparse import check_sparse, is_sparse
 from hilboost.validation.targets import as_sequence
-from hilboost.validation.weights import check_not_negative
+from hilboost.validation.weights import check_not_negative, errors_in_rows
 
 
 @public_methods
@@ -118,13 +119,20 @@ class OutputKernelEstimator(OutputQuality, RegressorMixin, CandidateSets, Boosti
         ValueError, TypeError
             Invalid parameters or data.  The message names the row and suggests a fix.
         """
-        rows = FitArguments(X, y, sample_weight, groups, time=time)
+        given = FitArguments(X, y, sample_weight, groups, time=time)
+        names: AbstractContextManager[None] = nullcontext()
         if sample_weight is not None and y is not None:
-            rows = self._without_zero_weights(replace(rows, y=as_sequence(y)))
-        return self._fit(rows, FitArguments(X_val, y_val, sample_weight_val), callbacks)
+            given, names = self._without_zero_weights(replace(given, y=as_sequence(y)))
+        with names:
+            return self._fit(given, FitArguments(X_val, y_val, sample_weight_val), callbacks)
 
-    def _without_zero_weights(self, given: FitArguments) -> FitArguments:
-        """Remove rows with zero weight, so that their labels do not span the output space."""
+    def _without_zero_weights(
+        self, given: FitArguments
+    ) -> tuple[FitArguments, AbstractContextManager[None]]:
+        """Remove rows with zero weight, so that their labels do not span the output space.
+
+        Returns the rows and a context in which messages have their numbers among all rows.
+        """
         weight = np.asarray(without_mask(given.sample_weight))
         for table, what in ((given.X, "X"), (given.y, "y")):
             if is_sparse(table):
@@ -132,16 +140,17 @@ class OutputKernelEstimator(OutputQuality, RegressorMixin, CandidateSets, Boosti
         beside = {"groups": given.groups, "time": given.time}
         beside = {name: values for name, values in beside.items() if values is not None}
         if any(weight.shape != (n_rows(one),) for one in (given.X, given.y, *beside.values())):
-            return given  # later checks report the wrong length
+            return given, nullcontext()  # later checks report the wrong length
         weight = check_not_negative(weight, weight)  # before rows are left out
         given = replace(given, sample_weight=weight)
         rows = np.flatnonzero(weight != 0)
         space = as_output(self.output)
         if not 0 < len(rows) < len(weight) or space.predicts_rows:
-            return given
+            return given, nullcontext()
         kept = {name: _safe_indexing(values, rows) for name, values in beside.items()}
         X, y = _safe_indexing(given.X, rows), space.take_rows(given.y, rows)
-        return replace(given, X=X, y=y, sample_weight=weight[rows], **kept)
+        given = replace(given, X=X, y=y, sample_weight=weight[rows], **kept)
+        return given, errors_in_rows(rows)
 
     # Prediction
 

@@ -266,6 +266,8 @@ def rows_of_fit(
     target = plain_weights(target)
     weight = target.weight
     target = estimator._weighted(target, codec)
+    if target.weight is not None and not target.weight.all():
+        estimator._check_targets(target, codec)  # before other rows get their numbers
     X, target = estimator._arranged(X, target, arguments)
     if target.groups is not None:
         weight = target.weight
@@ -310,6 +312,8 @@ def held_out_rows(
             raise InvalidData("offset and offset_val must both be passed, or neither.")
         if of_fit is not None:
             check_outputs(target.offset, of_fit.shape[1])
+    with _named("y", where):
+        estimator._check_targets(target, data.codec)
     with _named("groups", where):
         X, target = estimator._arranged(checked.X, target, arguments)
     X, target = without_zero_weights(X, target)

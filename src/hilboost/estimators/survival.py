@@ -13,6 +13,7 @@ from hilboost.core.callback import Callback
 from hilboost.core.dtypes import Floats, PerRow
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
+from hilboost.core.target import Target
 from hilboost.estimators.losses import loss_among
 from hilboost.estimators.preparation import FitArguments
 from hilboost.estimators.signatures import public_fit, with_parameters
@@ -25,6 +26,7 @@ from hilboost.model.codecs import TargetCodec
 from hilboost.model.fitted import FittedModel
 from hilboost.model.survival import SurvivalCodec, SurvivalCurves, baseline, event_times
 from hilboost.training.data import TrainingData
+from hilboost.training.initial_state import check_rows
 from hilboost.training.train import TrainingResult
 from hilboost.validation.choices import is_name
 from hilboost.validation.survival import SurvivalLabels
@@ -263,6 +265,9 @@ time_budget, eval_metric, warm_start, device, random_state, n_jobs, verbose : op
         ends = (1.0,) if own.ends is None else own.ends
         parameters = {**self.get_params(deep=False), "ends": ends, "n_causes": own.n_causes}
         return loss_among(survival_losses(), self.loss, parameters)
+
+    def _check_targets(self, target: Target, codec: TargetCodec) -> None:
+        check_rows(self._make_loss(codec), codec, target)
 
     def _takes_missing_targets(self) -> bool:
         return False

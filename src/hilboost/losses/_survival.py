@@ -42,9 +42,9 @@ def are_ones_and_twos(cause: Floats) -> bool:
     return bool((cause == 1).any() and (cause == 2).any() and ((cause == 1) | (cause == 2)).all())
 
 
-def check_right_censored(target: Target, name: str) -> None:
-    """Check that there are exact and right-censored times only, and at least one event."""
-    lower, upper = target.y[:, LOWER], target.y[:, UPPER]
+def check_right_censored(y: Floats, name: str) -> None:
+    """Check that there are exact and right-censored times only."""
+    lower, upper = y[:, LOWER], y[:, UPPER]
     other = np.flatnonzero((upper != lower) & np.isfinite(upper))
     if len(other):
         row = int(other[0])
@@ -52,6 +52,10 @@ def check_right_censored(target: Target, name: str) -> None:
             f"loss={name!r} supports exact and right-censored times; row {row} of y has an event "
             f"between {lower[row]:g} and {upper[row]:g}. Use loss='aft'."
         )
+
+
+def check_events(target: Target) -> None:
+    """Check that there is an event."""
     if not is_event(target).any():
         raise InvalidData(
             "y contains no event (True or 1), so that hazards cannot be estimated; pass rows with "

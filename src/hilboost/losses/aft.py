@@ -74,12 +74,17 @@ class AFT(AdaptiveLoss):
                 "y contains no event (True or 1), so that times cannot be estimated; pass rows "
                 "with events."
             )
-        if (upper <= 0).any():
+        self.check_rows(target.y)
+        check_no_entry(target, "aft")
+
+    def check_rows(self, y: Floats) -> None:
+        """Reject events at time 0."""
+        at_once = y[:, UPPER] <= 0
+        if at_once.any():
             raise InvalidData(
-                f"row {int(np.argmax(upper <= 0))} of y has an event at time 0, whose logarithm is "
+                f"row {int(np.argmax(at_once))} of y has an event at time 0, whose logarithm is "
                 "infinite; add a small number, or use loss='cox'."
             )
-        check_no_entry(target, "aft")
 
     def initial_raw(self, target: Target) -> Floats:
         """Maximum likelihood, together with the scale."""

@@ -13,7 +13,7 @@ from hilboost.core.gradients import Gradients
 from hilboost.core.loss_kinds import GroupLoss
 from hilboost.core.target import Target
 from hilboost.losses._risk_sets import Risks
-from hilboost.losses._survival import check_columns, check_right_censored
+from hilboost.losses._survival import check_columns, check_events, check_right_censored
 from hilboost.losses.log_link import with_bounded_steps
 
 TIES = ("breslow", "efron")
@@ -57,7 +57,12 @@ class Cox(GroupLoss):
     def check(self, target: Target) -> None:
         """Check that there are exact and right-censored times, and an event."""
         check_columns(target)
-        check_right_censored(target, "cox")
+        self.check_rows(target.y)
+        check_events(target)
+
+    def check_rows(self, y: Floats) -> None:
+        """Reject intervals of times."""
+        check_right_censored(y, "cox")
 
     def initial_raw(self, target: Target) -> Floats:
         """Zero: the partial likelihood does not depend on a constant."""

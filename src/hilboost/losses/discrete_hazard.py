@@ -21,6 +21,7 @@ from hilboost.losses._survival import (
     CAUSE,
     LOWER,
     check_columns,
+    check_events,
     check_no_entry,
     check_right_censored,
     is_event,
@@ -89,8 +90,13 @@ class DiscreteHazard(Loss):
     def check(self, target: Target) -> None:
         """Check that there are exact and right-censored times from 0 on, and an event."""
         check_columns(target, self.n_causes)
-        check_right_censored(target, "discrete_hazard")
+        self.check_rows(target.y)
+        check_events(target)
         check_no_entry(target, "discrete_hazard")
+
+    def check_rows(self, y: Floats) -> None:
+        """Reject intervals of times."""
+        check_right_censored(y, "discrete_hazard")
 
     def initial_raw(self, target: Target) -> Floats:
         """Maximum likelihood: events of each cause in an interval, relative to the rows at risk."""

@@ -176,9 +176,7 @@ def brier(seen: Seen, predicted: Incidence, cause: int | None) -> tuple[Floats, 
     later[~np.isfinite(later)] = np.nan
     until = seen.time[:, None] <= times
     weight = np.where(
-        until & (seen.cause > 0)[:, None],
-        of_event[:, None],
-        np.where(until, 0.0, later),
+        until & (seen.cause > 0)[:, None], of_event[:, None], np.where(until, 0.0, later)
     )
     happened = until & seen.events(cause)[:, None]
 

@@ -30,6 +30,7 @@ from hilboost.tables.bounds import as_bounds, bounds_refused
 from hilboost.training.continuation import Continuation
 from hilboost.training.data import TrainingData, ValidationSet
 from hilboost.training.recipe import Recipe
+from hilboost.validation.weights import errors_in_rows
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,19 @@ def loss_of_rows(loss: Loss, codec: TargetCodec, targets: Iterable[Target]) -> L
     from hilboost.losses.bounded import BoundedLoss  # of few targets
 
     return BoundedLoss(loss)
+
+
+def check_rows(loss: Loss, codec: TargetCodec, target: Target) -> None:
+    """Let the loss check each row of positive weight, while rows have the numbers of the user."""
+    found = loss_of_rows(loss, codec, [target])
+    check_weighted_rows(found, target.y if found is loss else as_bounds(target.y), target.weight)
+
+
+def check_weighted_rows(loss: Loss, y: Floats, weight: Floats | None) -> None:
+    """Let the loss check each row of positive weight; messages have its number among all rows."""
+    rows = np.arange(len(y)) if weight is None else np.flatnonzero(weight)
+    with errors_in_rows(rows):
+        loss.check_rows(y[rows])
 
 
 def _with_bounds(loss: Loss, data: TrainingData) -> tuple[Loss, TrainingData]:

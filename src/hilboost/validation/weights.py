@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from numbers import Real
 from typing import Any
@@ -60,6 +62,23 @@ def check_not_negative(sample_weight: PerRow, X: Floats) -> Floats:
             f"Use 0 to exclude a row{logarithms}."
         )
     return weight
+
+
+@contextmanager
+def errors_in_rows(rows: NDArray[np.integer]) -> Iterator[None]:
+    """Let messages number rows as in a table of which only these are looked at.
+
+    Messages about validation data, which contain "_val", remain as they are.
+    """
+    try:
+        yield
+    except InvalidData as error:
+        if "_val" not in str(error):
+            numbered = re.sub(
+                r"\brow (\d+)", lambda found: f"row {rows[int(found[1])]}", str(error)
+            )
+            error.args = (numbered, *error.args[1:])
+        raise
 
 
 def plain_weights(target: Target) -> Target:

@@ -29,6 +29,7 @@ from hilboost.tables.schema import Level, Schema, united_levels
 from hilboost.tables.sparse import is_sparse
 from hilboost.tables.text_columns import TextColumn, TextSums, sentences_about
 from hilboost.training.data import TrainingData
+from hilboost.training.initial_state import check_weighted_rows
 from hilboost.validation.feature_names import check_columns
 from hilboost.validation.inputs import check_number_of_rows
 from hilboost.validation.targets import as_sequence, check_length
@@ -170,10 +171,8 @@ class Partitions:
         ends = pairwise(accumulate((len(part.X) for part in self.checked.values()), initial=0))
         works = []
         for number, (begin, end) in zip(self.checked, ends, strict=True):
-            y = target.y[begin:end]
-            if target.weight is not None:
-                y = y[target.weight[begin:end] > 0]
-            works.append((number, partial(loss.check_rows, y)))
+            weight = None if target.weight is None else target.weight[begin:end]
+            works.append((number, partial(check_weighted_rows, loss, target.y[begin:end], weight)))
         agreed(self._exchange, works, self._of)
 
     def codec(self) -> TargetCodec:
