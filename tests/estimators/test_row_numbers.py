@@ -65,6 +65,13 @@ def test_a_time_that_the_loss_cannot_take(loss, times, drawn):
         BoostingSurvival(loss).fit(X, replaced(TIMES, row, times), sample_weight=weight)
 
 
+def test_what_a_message_quotes_is_left_as_it_is():
+    tags = [{"a", "b"}, *[{"a"}] * (N - 2), "row 99"]
+    message = f"row {N - 1} of Y is 'row 99', not a set"
+    with pytest.raises(InvalidData, match=message):
+        OutputKernelForestRegressor("label_set").fit(X, tags, sample_weight=[0, *[1] * (N - 1)])
+
+
 @pytest.mark.parametrize("model", [OutputKernelBoostingRegressor, OutputKernelForestRegressor])
 @given(weights_and_a_row())
 def test_a_label_that_is_not_in_the_output_space(model, drawn):

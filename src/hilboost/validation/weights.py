@@ -74,8 +74,9 @@ def errors_in_rows(rows: NDArray[np.integer]) -> Iterator[None]:
         yield
     except InvalidData as error:
         if "_val" not in str(error):
+            numbers = dict(enumerate(rows.tolist()))  # others are in what a message quotes
             numbered = re.sub(
-                r"\brow (\d+)", lambda found: f"row {rows[int(found[1])]}", str(error)
+                r"(?<=\brow )\d+", lambda k: str(numbers.get(int(k[0]), k[0])), str(error)
             )
             error.args = (numbered, *error.args[1:])
         raise
