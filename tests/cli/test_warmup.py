@@ -3,10 +3,15 @@
 ``.ci/run`` compiles all of it, and counts compilations of first fits afterwards.
 """
 
+import os
+import subprocess
+import sys
+
 import pytest
 from tests.cli.commands import run
 
 from hilboost.cli.demo import COMPILED
+from hilboost.cli.warmup import UseOfCode
 from hilboost.cli.warmup_uses import USES
 
 
@@ -25,14 +30,26 @@ def test_check_compiles_nothing(tmp_path, monkeypatch):
     assert not list(tmp_path.rglob("*.code"))
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("one_process")
-def test_a_folder_that_cannot_be_written_to_is_an_error(tmp_path, monkeypatch):
+def test_a_folder_that_cannot_be_written_to_is_an_error(tmp_path):
     (tmp_path / "file").write_text("no folder")
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "file"))
-    result = run("warmup")
-    assert result.exit_code == 1
-    assert "Compiled code cannot be cached" in result.output
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "file")}
+    command = [sys.executable, "-m", "hilboost", "warmup"]
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert result.returncode == 1
+    assert "Compiled code cannot be cached" in result.stderr
+
+
+@pytest.mark.parametrize("options", [[], ["--check"]])
+def test_faster_code_is_offered_where_the_processor_can_do_more(options, monkeypatch):
+    def run_uses(progress, check, for_host):
+        return ((name, UseOfCode(0, frozenset({"x86-64-v3"}))) for name in USES)
+
+    monkeypatch.setattr("hilboost.cli.warmup.run_uses", run_uses)
+    result = run("warmup", *options)
+    assert result.exit_code == 0
+    last = result.output.splitlines()[-1]
+    assert last.startswith("Code for x86-64-v3 is used")
+    assert last.endswith("'hilboost warmup --host' compiles for it.")
 
 
 def test_the_demo_compiles_what_it_needs_by_name():

@@ -21,12 +21,12 @@ import shutil
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, ClassVar
 from uuid import uuid4
 
 import numba
@@ -109,14 +109,10 @@ def writable_places() -> list[Path]:
     return [*([of_user] if of_user.is_absolute() else []), _PACKAGE / "__pycache__" / "hilboost"]
 
 
-def _targets(codegen: Any) -> Iterator[tuple[str, str, str]]:
-    """System, processor and features: as asked for, then the levels that these features include."""
-    system, processor, features = codegen.magic_tuple()
-    yield system, processor, features
+def _levels(features: str) -> list[str]:
+    """Levels whose features are all among these, which LLVM has written."""
     enabled = {feature[1:] for feature in features.split(",") if feature.startswith("+")}
-    for level, required in LEVELS.items():
-        if enabled and required <= enabled:
-            yield system, level, ""
+    return [level for level, required in LEVELS.items() if enabled and required <= enabled]
 
 
 def _folder_in(place: Path) -> Path:
@@ -138,6 +134,27 @@ def _write(place: Path, name: str, content: bytes) -> None:
         os.replace(temporary, folder / name)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _write_anywhere(name: str, content: bytes) -> Path | None:
+    """Write to the first folder that can be written to; if there is none, warn."""
+    reason = ""
+    for place in writable_places():
+        try:
+            _write(place, name, content)
+        except OSError as error:
+            reason = str(error)
+        else:
+            return _folder_in(place) / name
+    _warn(reason)
+    return None
+
+
+def try_to_write() -> None:
+    """Warn if compiled code cannot be kept anywhere."""
+    written = _write_anywhere(uuid4().hex, b"")
+    if written is not None:
+        written.unlink(missing_ok=True)
 
 
 class _Turn:
@@ -175,6 +192,10 @@ class CodeFiles(NullCache):
     """The files of a function that Python calls."""
 
     prefix = ""
+    accepts_levels: ClassVar[bool] = True
+    """Whether code for a level of processors is used where there is none for this processor."""
+    lower_levels: ClassVar[set[str]] = set()
+    """Levels whose code this process has loaded although the processor has a higher one."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
@@ -199,13 +220,23 @@ class CodeFiles(NullCache):
         self._turn.leave()
 
     def _found(self, arguments: tuple[Any, ...], target_context: Any) -> Any:
-        codegen = target_context.codegen()
-        for target in _targets(codegen):
-            for place in [*writable_places(), _NATIVE]:
-                found = self._read(place / digest_of_sources() / self._name(arguments, target))
-                # The names of two types may be equal.
-                if found is not None and tuple(found[-1].args) == arguments:
-                    return self._rebuilt(target_context, found)
+        system, processor, features = target_context.codegen().magic_tuple()
+        found = self._intact(arguments, (system, processor, features))
+        levels = _levels(features) if self.accepts_levels else []
+        for level in levels if found is None else ():
+            found = self._intact(arguments, (system, level, ""))
+            if found is not None:
+                self.lower_levels.update({level} - {levels[0]})
+                break
+        return None if found is None else self._rebuilt(target_context, found)
+
+    def _intact(self, arguments: tuple[Any, ...], target: tuple[str, str, str]) -> Any:
+        """What the files say of the function, for this system, processor and features."""
+        for place in [*writable_places(), _NATIVE]:
+            found = self._read(place / digest_of_sources() / self._name(arguments, target))
+            # The names of two types may be equal.
+            if found is not None and tuple(found[-1].args) == arguments:
+                return found
         return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
@@ -224,15 +255,7 @@ class CodeFiles(NullCache):
         environments = data._find_referenced_environments()
         parts = self._code(data.library), data.fndesc, data.environment, environments
         content = dumps((*parts, data.signature))
-        reason = ""
-        for place in writable_places():
-            try:
-                _write(place, name, sha256(content).digest() + content)
-                break
-            except OSError as error:
-                reason = str(error)
-        else:
-            _warn(reason)
+        _write_anywhere(name, sha256(content).digest() + content)
 
     def _name(self, arguments: tuple[Any, ...], target: tuple[str, str, str]) -> str:
         function = self._function

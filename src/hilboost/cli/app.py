@@ -215,6 +215,13 @@ def warmup(
     check: Annotated[
         bool, typer.Option("--check", help="Compile nothing, and list what would be compiled.")
     ] = False,
+    host: Annotated[
+        bool,
+        typer.Option(
+            "--host",
+            help="Compile for this very processor what the package has for a level of processors.",
+        ),
+    ] = False,
 ) -> None:
     """Compile everything in advance, so that later fits start without delay."""
     from hilboost.cli.progress import StageProgress
@@ -223,12 +230,21 @@ def warmup(
 
     start = time.perf_counter()
     with StageProgress("compiling", total=len(USES)) as progress:
-        compiled = dict(run_uses(progress, check=check))
+        uses = dict(run_uses(progress, check=check, for_host=host))
+    missing = [name for name in USES if uses[name].n_compiled]
     if check:
         for name in USES:
-            typer.echo(f"{name}: {'would be compiled' if compiled[name] else 'native'}")
-        raise typer.Exit(int(any(compiled.values())))
-    typer.echo(f"Ready: compilation took {time.perf_counter() - start:.1f} s.")
+            typer.echo(f"{name}: {'would be compiled' if name in missing else 'native'}")
+    else:
+        typer.echo(f"Ready: compilation took {time.perf_counter() - start:.1f} s.")
+    lower = sorted(set().union(*(use.lower_levels for use in uses.values())))
+    if lower:
+        typer.echo(
+            f"Code for {' and '.join(lower)} is used, but this processor can do more: "
+            "'hilboost warmup --host' compiles for it."
+        )
+    if check and missing:
+        raise typer.Exit(1)
 
 
 @_command(

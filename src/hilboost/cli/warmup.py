@@ -6,10 +6,12 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import suppress
 from multiprocessing import get_context
+from typing import NamedTuple
 
 from joblib import cpu_count
 from numba.core import event
 
+from hilboost.backends.code_files import CodeFiles, try_to_write
 from hilboost.cli.progress import StageProgress
 from hilboost.cli.warmup_uses import USES
 from hilboost.core.errors import CacheWarning
@@ -36,8 +38,17 @@ class _Compilations(event.Listener):
         """Do nothing."""
 
 
-def run_use(name: str, check: bool = False) -> int:
-    """Run one of ``USES``; return how many functions it compiled, or ``check`` would."""
+class UseOfCode(NamedTuple):
+    """How many functions one of ``USES`` compiled, or would, and ``CodeFiles.lower_levels``."""
+
+    n_compiled: int
+    lower_levels: frozenset[str]
+
+
+def run_use(name: str, check: bool = False, for_host: bool = False) -> UseOfCode:
+    """Run one of ``USES``; ``check`` compiles nothing, ``for_host`` ignores code for levels."""
+    CodeFiles.accepts_levels = not for_host
+    CodeFiles.lower_levels.clear()
     logging.getLogger("hilboost").setLevel(logging.ERROR)  # no line about compiling
     listener = _Compilations(check)
     with (
@@ -48,18 +59,25 @@ def run_use(name: str, check: bool = False) -> int:
         warnings.simplefilter("ignore")  # these fits are too small to be good
         warnings.simplefilter("error", CacheWarning)
         USES[name]()
-    return listener.count
+    return UseOfCode(listener.count, frozenset(CodeFiles.lower_levels))
 
 
 def run_uses(
-    progress: StageProgress, names: Iterable[str] = USES, check: bool = False
-) -> Iterator[tuple[str, int]]:
-    """Run uses in as many processes as there are cores; yield each with its compilations."""
+    progress: StageProgress,
+    names: Iterable[str] = USES,
+    check: bool = False,
+    for_host: bool = False,
+) -> Iterator[tuple[str, UseOfCode]]:
+    """Run uses in as many processes as there are cores; yield each with its code."""
+    if not check:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", CacheWarning)
+            try_to_write()
     waiting = list(names)
     progress.describe(f"compiling: {waiting[0]}")
     pool = ProcessPoolExecutor(min(cpu_count(), len(waiting)), get_context("spawn"))
     try:
-        running = {pool.submit(run_use, name, check): name for name in waiting}
+        running = {pool.submit(run_use, name, check, for_host): name for name in waiting}
         for done in as_completed(running):
             name = running[done]
             waiting.remove(name)
