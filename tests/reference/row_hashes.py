@@ -5,33 +5,21 @@ import numpy as np
 _ALL = 2**64 - 1
 
 
-def _mixed(state, word):
-    state = (state ^ word) * 0x9E3779B97F4A7C15 & _ALL
-    state = (state ^ state >> 29) * 0xBF58476D1CE4E5B9 & _ALL
-    return state ^ state >> 32
-
-
-def _word(value):
+def _hash_of_cell(value, column):
     if value == 0:
         return 0
-    if np.isnan(value):
-        return 0x7FF8000000000000
-    kind = np.uint64 if value.dtype == np.float64 else np.uint32
-    return int(value.view(kind))
+    bits = 0x7FF8000000000000 if np.isnan(value) else int(np.float64(value).view(np.uint64))
+    mixed = (bits >> 32 ^ bits) * 0x9E3779B97F4A7C15 & _ALL
+    mixed = mixed + (int(column) + 1) * 0xD1B54A32D192ED03 & _ALL
+    return (mixed ^ mixed >> 29) * 0xD1B54A32D192ED03 & _ALL
 
 
-def hash_rows(values, words, first, last, hashes):
+def add_hashes(values, columns, hashes):
     for i, row in enumerate(values):
-        state = int(hashes[i])
-        for value in row[first:last]:
-            state = _mixed(state, _word(value))
-        hashes[i] = state
+        of_cells = [_hash_of_cell(*cell) for cell in zip(row, columns, strict=True)]
+        hashes[i] = int(hashes[i]) + sum(of_cells) & _ALL
 
 
-def hash_sparse_rows(values, words, columns, starts, hashes):
-    for i in range(len(hashes)):
-        state = int(hashes[i])
-        for t in range(starts[i], starts[i + 1]):
-            if _word(values[t]):
-                state = _mixed(_mixed(state, int(columns[t]) + 1), _word(values[t]))
-        hashes[i] = state
+def add_sparse_hashes(values, columns, starts, hashes):
+    for i, (begin, end) in enumerate(zip(starts[:-1], starts[1:], strict=True)):
+        add_hashes(values[None, begin:end], columns[begin:end], hashes[i : i + 1])

@@ -1,54 +1,45 @@
-"""64-bit hashes of rows, by which equal rows are found."""
+"""64-bit hashes of rows, by which equal rows are found.
 
-from numba import uint64
+The hash of a row is the sum of hashes of its cells. That of a zero, which sparse tables do not
+store, is 0. Equal numbers of float32 and float64 have the same hash, as do all NaN.
+"""
 
-from hilboost.backends.compiled import compiled
+from numba import float64, uint64
+
+from hilboost.backends.compiled import compiled, tiny
+from hilboost.backends.intrinsics import float_bits
 
 _NAN = 0x7FF8000000000000
+_OF_VALUES, _OF_COLUMNS = 0x9E3779B97F4A7C15, 0xD1B54A32D192ED03
 
 
-@compiled
-def _mixed(state, word):
-    state = (state ^ word) * uint64(0x9E3779B97F4A7C15)
-    state = (state ^ (state >> uint64(29))) * uint64(0xBF58476D1CE4E5B9)
-    return state ^ (state >> uint64(32))
-
-
-@compiled
-def _word(value, word):
-    """The bits of a number; zero and NaN have the same bits for both signs."""
+@tiny
+def _hash_of_cell(value, column):
     if value == 0.0:
         return uint64(0)
-    if value != value:
-        return uint64(_NAN)
-    return uint64(word)
+    bits = uint64(_NAN) if value != value else uint64(float_bits(float64(value)))
+    mixed = ((bits >> uint64(32)) ^ bits) * uint64(_OF_VALUES)
+    mixed += uint64(column + 1) * uint64(_OF_COLUMNS)
+    return (mixed ^ (mixed >> uint64(29))) * uint64(_OF_COLUMNS)
 
 
 @compiled
-def hash_rows(values, words, first, last, hashes):
-    """Mix the columns ``first`` to ``last - 1`` of every row into its hash.
+def add_hashes(values, columns, hashes):
+    """Add the hashes of the cells of some columns.
 
-    values : (n, d) float64 or float32; words : its bits, (n, d) uint64 or uint32
-    hashes : (n,) uint64, changed in place
+    values : (n, d) float64 or float32; columns : (d,) int64; hashes : (n,) uint64
     """
     for i in range(values.shape[0]):
-        state = hashes[i]
-        for k in range(first, last):
-            state = _mixed(state, _word(values[i, k], words[i, k]))
-        hashes[i] = state
+        for k in range(values.shape[1]):
+            hashes[i] += _hash_of_cell(values[i, k], columns[k])
 
 
 @compiled
-def hash_sparse_rows(values, words, columns, starts, hashes):
-    """The same for rows of a sparse table; zeros count the same whether they are stored or not.
+def add_sparse_hashes(values, columns, starts, hashes):
+    """Add the hashes of the stored cells.
 
-    values : (m,) float64 or float32; words : its bits; columns : (m,); starts : (n + 1,)
-    hashes : (n,) uint64, changed in place
+    values : (m,) float64 or float32; columns : (m,); starts : (n + 1,); hashes : (n,) uint64
     """
     for i in range(hashes.shape[0]):
-        state = hashes[i]
         for t in range(starts[i], starts[i + 1]):
-            word = _word(values[t], words[t])
-            if word != uint64(0):
-                state = _mixed(_mixed(state, uint64(columns[t] + 1)), word)
-        hashes[i] = state
+            hashes[i] += _hash_of_cell(values[t], columns[t])

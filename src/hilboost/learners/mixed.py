@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.backends.row_hashes import hash_rows, hash_sparse_rows
 from hilboost.core import dtypes
 from hilboost.core.base_model import Stage, Term
 from hilboost.core.capabilities import Capabilities, of_any
@@ -20,6 +19,7 @@ from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
 from hilboost.core.learner import Learner
 from hilboost.core.row_sample import RowSample
+from hilboost.tables.blocks import as_table
 from hilboost.tables.sparse import SparseTable
 
 _PARTS = 5  # of the rows; one of them compares the proposals of a stage
@@ -331,15 +331,4 @@ def _outputs(fitted: FittedTerm, rows: Any) -> Floats:
 
 def parts_of_rows(X: Floats | SparseTable) -> NDArray[np.uint8]:
     """Divide the rows into parts (n,) by their contents; equal rows are in the same part."""
-    hashes = np.zeros(len(X), dtype=np.uint64)
-    if isinstance(X, SparseTable):
-        values, columns, starts = X.arrays
-        hash_sparse_rows(values, _bits(values), columns, starts, hashes)
-    else:
-        X = np.ascontiguousarray(X)
-        hash_rows(X, _bits(X), 0, X.shape[1], hashes)
-    return (hashes % np.uint64(_PARTS)).astype(np.uint8)
-
-
-def _bits(values: NDArray[Any]) -> NDArray[Any]:
-    return values.view(np.uint64 if values.dtype == np.float64 else np.uint32)
+    return (as_table(X).row_hashes() % np.uint64(_PARTS)).astype(np.uint8)

@@ -9,31 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hilboost.backends.row_hashes import add_hashes
 from hilboost.core.dtypes import ROW, Floats
-
-_OF_VALUES, _OF_COLUMNS = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD1B54A32D192ED03)
-_HALF, _SOME = np.uint64(32), np.uint64(29)
-
-
-def cell_hashes(values: Floats, columns: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """Hash values of some columns; the hash of zeros, which sparse tables do not store, is 0.
-
-    Equal numbers of float32 and float64 have the same hash, as do 0 and -0, and all NaN.
-    """
-    numbers = np.add(values, 0.0, dtype=np.float64)
-    missing = np.isnan(numbers)
-    if missing.any():
-        numbers[missing] = np.nan
-    bits = numbers.view(np.uint64)
-    mixed = bits >> _HALF
-    mixed ^= bits
-    mixed *= _OF_VALUES
-    mixed += (columns.astype(np.uint64) + np.uint64(1)) * _OF_COLUMNS
-    mixed ^= mixed >> _SOME
-    mixed *= _OF_COLUMNS
-    mixed *= bits != 0
-    return mixed
-
 
 _CHUNK = 2**10
 _FEW_ROWS = 2**16
@@ -85,7 +62,6 @@ class RowBits:
 
 
 _BLOCK_BYTES = 2**24
-_HASHED_CELLS = 2**14
 _FIRST_PART, _PART = 2**13, 2**16
 
 
@@ -107,18 +83,16 @@ class BlockTable(ABC):
 
     def row_hashes(self, columns: NDArray[np.int64] | None = None) -> NDArray[np.uint64]:
         """Hash the values of each row in all columns, or in some, ascending, (n,)."""
-        chosen = np.arange(self.shape[1]) if columns is None else columns
-        step = max(1, _HASHED_CELLS // max(1, len(chosen)))
-        found = []
-        for begin in range(0, len(self), step):
-            part = self[begin : begin + step]
-            if columns is None:
-                blocks = (block for _, block in part.row_blocks(chosen))
-                found += [cell_hashes(block, chosen).sum(axis=1) for block in blocks]
-            else:
-                of_columns = (cell_hashes(part.column(int(k)), chosen[chosen == k]) for k in chosen)
-                found.append(sum(of_columns, np.zeros(len(part), dtype=np.uint64)))
-        return np.concatenate([np.empty(0, np.uint64), *found])
+        hashes = np.zeros(len(self), dtype=np.uint64)
+        if columns is None:
+            every = np.arange(self.shape[1])
+            for rows, block in self.row_blocks(every):
+                add_hashes(block, every, hashes[rows])
+        else:
+            for k in columns:
+                column = np.ascontiguousarray(self.column(int(k)))
+                add_hashes(column[:, None], np.array([k]), hashes)
+        return hashes
 
     def parts(self) -> Iterator[BlockTable]:
         """Yield tables of consecutive rows, of all columns: small ones first."""

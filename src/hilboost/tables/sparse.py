@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array, issparse
 
+from hilboost.backends.row_hashes import add_sparse_hashes
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
 from hilboost.core.words import counted
-from hilboost.tables.blocks import BlockTable, cell_hashes, rows_per_block
+from hilboost.tables.blocks import BlockTable, rows_per_block
 
 
 def check_sparse(matrix: Any, what: str = "X") -> None:
@@ -173,11 +174,11 @@ class SparseTable(BlockTable):
     def row_hashes(self, columns: NDArray[np.int64] | None = None) -> NDArray[np.uint64]:
         """Hash the values of each row in all columns, or in some, (n,); O(stored values)."""
         values, numbers, starts = self.arrays
-        hashes = cell_hashes(values, numbers)
         if columns is not None:
-            hashes[~np.isin(numbers, columns)] = 0
-        sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(hashes, dtype=np.uint64)])
-        return sums[starts[1:]] - sums[starts[:-1]]
+            values = np.where(np.isin(numbers, columns), values, 0.0)
+        hashes = np.zeros(len(self), dtype=np.uint64)
+        add_sparse_hashes(values, numbers, starts, hashes)
+        return hashes
 
     def index_columns(self) -> SparseTable:
         """Build the column index of :meth:`columns` before several threads use it."""
