@@ -215,7 +215,7 @@ def _try_cholesky(matrix: Array, team: ThreadTeam | None) -> Array | None:
             is_positive = lapack.factor(factor.T, lower=False)
         if not is_positive or not np.isfinite(factor[-1, -1]):
             return None
-        _clear_above(factor)
+        _clear_above(factor, team or ThreadTeam())
         return factor
     xp = namespace(matrix)
     try:
@@ -225,12 +225,15 @@ def _try_cholesky(matrix: Array, team: ThreadTeam | None) -> Array | None:
     return factor if bool(xp.all(xp.isfinite(factor))) else None
 
 
-def _clear_above(matrix: Floats) -> None:
+def _clear_above(matrix: Floats, team: ThreadTeam) -> None:
     """Set the entries above the diagonal to zero."""
-    for begin in range(0, len(matrix), _ROWS_OF_BLOCK):
+
+    def clear(begin: int) -> None:
         end = begin + _ROWS_OF_BLOCK
         matrix[begin:end, end:] = 0
         matrix[begin:end, begin:end] = np.tril(matrix[begin:end, begin:end])
+
+    team.map(clear, range(0, len(matrix), _ROWS_OF_BLOCK))
 
 
 def solve_lower(factor: Array, right: Array, *, transposed: bool = False) -> Array:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats
 
-_TILE = 256
+_TILE, _ROWS = 256, 128  # columns of a tile, and rows that one thread takes at a time
 _TILE_OF_SUMS = 512
 _TILE_OF_INVERSE = 96  # of smaller matrices
 _LETTERS = {np.dtype(np.float64): "d", np.dtype(np.float32): "s"}
@@ -91,10 +91,10 @@ def factor_by_tiles(matrix: NDArray[Any], team: ThreadTeam) -> bool:  # whether 
     """
     n = len(matrix)
 
-    def tiles(first: int) -> list[slice]:
-        return [slice(begin, min(begin + _TILE, n)) for begin in range(first, n, _TILE)]
+    def tiles(first: int, height: int) -> list[slice]:
+        return [slice(begin, min(begin + height, n)) for begin in range(first, n, height)]
 
-    for columns in tiles(0):
+    for columns in tiles(0, _TILE):
         corner, before = matrix[columns, columns], matrix[columns, : columns.start]
 
         def update(rows: slice, columns: slice = columns, before: NDArray[Any] = before) -> None:
@@ -104,10 +104,10 @@ def factor_by_tiles(matrix: NDArray[Any], team: ThreadTeam) -> bool:  # whether 
             _divide(matrix[rows, columns], corner)
 
         if columns.start:
-            team.map(update, tiles(columns.start))
+            team.map(update, tiles(columns.start, _ROWS))
         if not factor(corner.T, lower=False):
             return False
-        team.map(divide, tiles(columns.stop))
+        team.map(divide, tiles(columns.stop, _ROWS))
     return True
 
 
