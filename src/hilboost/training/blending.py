@@ -15,6 +15,7 @@ from scipy.optimize import minimize
 from hilboost.backends.random_bits import Purpose, key_of
 from hilboost.core.dependence import Dependence
 from hilboost.core.dtypes import Floats
+from hilboost.core.gradients import Gradients
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
 from hilboost.model.fit_facts import ModelPart
@@ -225,17 +226,21 @@ class HeldOutOutputs:
         total = float(self.mass.sum())
         if not total > 0:
             return np.array(TREES)
-        parts = self.trees, self.kernel
+        parts = [np.asfortranarray(part) for part in (self.trees, self.kernel)]
         squares = np.array([float(self.mass @ (part**2).mean(axis=1)) / total for part in parts])
-        prior = np.array(TREES)
+        weighted = [(part * self.mass[:, None]).T for part in parts]
+        prior, raw = np.array(TREES), np.empty_like(parts[0])
+        memory: Gradients | None = None
 
         def objective(weights: Floats) -> tuple[float, Floats]:
-            raw = self._raw(weights)
-            negative = self.loss.gradients(self.target, raw).negative_gradient * self.mass[:, None]
-            slopes = np.array([-(negative * part).sum() for part in parts])
+            nonlocal memory
+            raw[:] = self.start
+            for weight, part in zip(weights, parts, strict=True):
+                np.add(raw, weight * part, out=raw)
+            values, memory = self.loss.value_and_gradients(self.target, raw, memory)
+            slopes = -np.array([np.vdot(memory.negative_gradient.T, part) for part in weighted])
             away = _PRIOR_ROWS * squares * (weights - prior)
-            value = float(self.mass @ self.loss.value(self.target, raw))
-            value += 0.5 * away @ (weights - prior)
+            value = float(self.mass @ values) + 0.5 * away @ (weights - prior)
             return value / total / unit, (slopes + away) / total / unit
 
         bounds = [(0, limit) for limit in most]
