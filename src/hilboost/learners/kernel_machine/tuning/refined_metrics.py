@@ -187,7 +187,9 @@ def _likeliest(
         return None
     prior = LogScalePrior((slice(0, len(used)),), _SPREAD)
     Z, Y, start = problem.Z[:, used], problem.Y / spread, Additive(np.ones(len(used)))
-    found = maximize(start, _FIRST_NOISE, Z, Y, Effort(n_steps), prior, problem.weight)
+    found = maximize(
+        start, _FIRST_NOISE, Z, Y, Effort(n_steps, team=problem.team), prior, problem.weight
+    )
     return None if found.value == np.inf else (found.kernel, found.noise)
 
 
