@@ -22,7 +22,7 @@ from threadpoolctl import threadpool_limits
 from hilboost import BoostingClassifier, BoostingRegressor, OutputKernelBoostingRegressor
 from hilboost.cli.errors import CliError
 from hilboost.cli.progress import StageProgress
-from hilboost.cli.warmup import run_uses
+from hilboost.cli.warmup import run_use, run_uses
 from hilboost.persistence.atomic import atomic_path
 
 COMPILED = "small digits", "small images", "small tables"
@@ -83,7 +83,9 @@ def run_demo(folder: Path, *, quick: bool = False) -> None:
     start = time.perf_counter()
     rounds = (len(_LOSSES) + 1) * size.curve_rounds
     with StageProgress("compiling", total=len(COMPILED) + rounds) as progress, rc_context(_STYLE):
-        list(run_uses(progress, COMPILED))
+        missing = [name for name in COMPILED if run_use(name, check=True).n_compiled]
+        progress.advance(len(COMPILED) - len(missing))
+        list(run_uses(progress, missing))
         compiling = time.perf_counter() - start
         scores = _compare_defaults(size, progress)
         intervals, plot_of_intervals = _compare_intervals(size, progress)

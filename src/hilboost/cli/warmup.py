@@ -74,6 +74,8 @@ def run_uses(
             warnings.simplefilter("error", CacheWarning)
             try_to_write()
     waiting = list(names)
+    if not waiting:
+        return
     progress.describe(f"compiling: {waiting[0]}")
     pool = ProcessPoolExecutor(min(cpu_count(), len(waiting)), get_context("spawn"))
     try:
