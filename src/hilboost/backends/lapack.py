@@ -167,19 +167,22 @@ def _divide(rows: NDArray[Any], triangle: NDArray[Any]) -> None:
 def add_products(factors: NDArray[Any], sums: Floats, team: ThreadTeam) -> None:
     """Add ``Kᵀ K`` to the lower triangle of a symmetric matrix, on several threads.
 
-    ``factors``: (n, m) float64, in C order. ``sums``: (m, m) float64, in C order, overwritten:
-    above the diagonal, only squares of 512 × 512 entries along it are.  The result does not depend
-    on the number of threads, which share these tiles.
+    ``factors``: (n, m) float64, in C order. ``sums``: (m, m) float64, in C order, overwritten up to
+    the diagonal.  The result does not depend on the number of threads, which share tiles.
     """
     n, m = factors.shape
 
     def add(tile: tuple[slice, slice]) -> None:
         left, right, total = factors[:, tile[0]], factors[:, tile[1]], sums[tile]
-        sizes = total.shape[1], total.shape[0], n
         # BLAS sees the transposes of matrices in C order.
-        arguments = right.T, _height(right.T), left.T, _height(left.T)
-        call = b"N", b"T", *sizes, 1.0, *arguments, 1.0, total.T, _height(total.T)
-        _call("blas", "gemm", sums.dtype, *call)
+        of_right, of_sums = (right.T, _height(right.T)), (total.T, _height(total.T))
+        if tile[0] == tile[1]:
+            half = b"U", b"N", len(total), n, 1.0, *of_right, 1.0, *of_sums
+            _call("blas", "syrk", sums.dtype, *half)
+        else:
+            sizes, of_left = (total.shape[1], total.shape[0], n), (left.T, _height(left.T))
+            whole = b"N", b"T", *sizes, 1.0, *of_right, *of_left, 1.0, *of_sums
+            _call("blas", "gemm", sums.dtype, *whole)
 
     ranges = [slice(i, min(i + _TILE_OF_SUMS, m)) for i in range(0, m, _TILE_OF_SUMS)]
     team.map(add, [(rows, columns) for k, rows in enumerate(ranges) for columns in ranges[: k + 1]])
