@@ -141,6 +141,9 @@ def test_levels_are_encoded_beside_the_offset():
     found = model.predict(X, offset=np.log(years)), rates.predict(X) * years
     by_offset, by_weight = (mean_poisson_deviance(mean, predicted) for predicted in found)
     assert by_offset < 1.3 * by_weight
+    y, both = X[:, 0] == "level 1", BoostingRegressor(**PLAINEST, target_encoding=True)
+    beside = both.fit(X, y + years, offset=years).predict(X)
+    np.testing.assert_allclose(beside, both.fit(X, y).predict(X), atol=1e-6)
 
 
 def test_rankings():
