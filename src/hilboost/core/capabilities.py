@@ -51,7 +51,8 @@ class Capabilities:
     keeps_gradients : bool
         Whether gradients may be read after ``fit``; the next stage overwrites them otherwise.
     derives_hessian : bool
-        Whether ``fit`` takes gradients that are ``logistic``, without a hessian.
+        Whether ``fit`` takes gradients that are ``logistic``, without a hessian; a subclass of
+        ``TreeLearner`` that reads ``gradients.hessian`` declares ``False``.
     has_state : bool
         Whether a stage depends on earlier ones by more than the gradients: see ``snapshot``.
     continues : bool

@@ -23,7 +23,10 @@ _NAMES = ("compiled_name", "regressor_name", "classifier_name", "ranker_name", "
 class LossDeclarations:
     """Properties that a loss declares in class attributes.
 
-    Learners, rules, model files and exports depend on them, not on the class of a loss.
+    Learners, rules, model files and exports depend on them, not on the class of a loss.  Subclasses
+    inherit neither names nor ``evaluates_both``, ``checked_by_value``, ``takes_integer_codes``,
+    ``joins_kernel_machine``, ``quadratic``, ``bounded_hessian``, ``additive_over_targets``,
+    ``gaussian``, ``symmetric``, ``of_distance`` and ``divides_rows``: they may change the formula.
     """
 
     evaluates_both: ClassVar[bool] = False
