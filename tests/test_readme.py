@@ -55,7 +55,7 @@ def code_of_the_pages():
 @pytest.mark.parametrize(("name", "blocks"), list(code_of_the_pages()))
 def test_code_of_the_pages(name, blocks, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for package in ("xgboost", "shap", "mapie", "skops", "optuna"):  # of no extra that tests have
+    for package in ("xgboost", "shap", "skops", "optuna"):  # of no extra that tests have
         if any(re.search(rf"^(import|from) {package}\b", code, re.MULTILINE) for code, _ in blocks):
             pytest.importorskip(package)
     scope = {}
