@@ -224,6 +224,31 @@ def run_fresh(script: str | Path, arguments: Sequence[str]) -> dict[str, Any]:
     return json.loads(lines[-1])
 
 
+LIBRARIES: dict[str, tuple[str, str, str, str, Record]] = {
+    "hilboost": ("hilboost", "Boosting", "random_state", "n_jobs", {}),
+    "lightgbm": ("lightgbm", "LGBM", "random_state", "n_jobs", {"verbose": -1}),
+    "xgboost": ("xgboost", "XGB", "random_state", "n_jobs", {}),
+    "catboost": (
+        "catboost",
+        "CatBoost",
+        "random_seed",
+        "thread_count",
+        {"verbose": 0, "allow_writing_files": False},
+    ),
+    "sklearn": ("sklearn.ensemble", "HistGradientBoosting", "random_state", "", {}),
+    "chimeraboost": ("chimeraboost", "ChimeraBoost", "random_state", "thread_count", {}),
+}
+"""Module, beginning of the names of estimators, names of seed and threads, and silence."""
+
+
+def estimator(library: str, regression: bool, seed: int, threads: int, **parameters: Any) -> Any:
+    """Create a silent regressor or classifier of a library; scikit-learn's has no ``threads``."""
+    module, name, seed_name, threads_name, silent = LIBRARIES[library]
+    name += "Regressor" if regression else "Classifier"
+    given = silent | {seed_name: seed} | ({threads_name: threads} if threads_name else {})
+    return getattr(importlib.import_module(module), name)(**given, **parameters)
+
+
 def peer_trees(n_trees: int, **given: Any) -> Any:
     """Create a model of trees of 31 leaves with the settings of LightGBM and XGBoost."""
     from hilboost import BoostingRegressor

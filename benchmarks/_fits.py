@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 from threadpoolctl import threadpool_limits
 
-from _common import Record, describe_error, importable, version_of
+from _common import Record, describe_error, estimator, importable, version_of
 from tables import KEPT_BACK, TABLES, Table
 
 TEST_SHARE = 0.25
@@ -22,50 +22,8 @@ THREADS = 1
 WARM_UP_ROWS = (600, 3_000)
 
 
-def hilboost_model(regression: bool, seed: int) -> Any:
-    import hilboost
-
-    make = hilboost.BoostingRegressor if regression else hilboost.BoostingClassifier
-    return make(random_state=seed, n_jobs=THREADS)
-
-
-def tree_model(regression: bool, seed: int) -> Any:
-    return hilboost_model(regression, seed).set_params(learner="tree")
-
-
-def lightgbm_model(regression: bool, seed: int) -> Any:
-    import lightgbm
-
-    make = lightgbm.LGBMRegressor if regression else lightgbm.LGBMClassifier
-    return make(random_state=seed, n_jobs=THREADS, verbose=-1)
-
-
-def xgboost_model(regression: bool, seed: int) -> Any:
-    import xgboost
-
-    make = xgboost.XGBRegressor if regression else xgboost.XGBClassifier
-    return make(random_state=seed, n_jobs=THREADS)
-
-
-def catboost_model(regression: bool, seed: int) -> Any:
-    import catboost
-
-    make = catboost.CatBoostRegressor if regression else catboost.CatBoostClassifier
-    return make(random_seed=seed, thread_count=THREADS, verbose=0, allow_writing_files=False)
-
-
-def sklearn_model(regression: bool, seed: int) -> Any:
-    from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
-
-    make = HistGradientBoostingRegressor if regression else HistGradientBoostingClassifier
-    return make(random_state=seed)
-
-
-def chimeraboost_model(regression: bool, seed: int) -> Any:
-    import chimeraboost
-
-    regressor, classifier = chimeraboost.ChimeraBoostRegressor, chimeraboost.ChimeraBoostClassifier
-    return (regressor if regression else classifier)(random_state=seed, thread_count=THREADS)
+def model_of(library: str, regression: bool, seed: int) -> Any:
+    return estimator(library, regression, seed, THREADS)
 
 
 def xrfm_model(regression: bool, seed: int) -> Any:
@@ -75,13 +33,12 @@ def xrfm_model(regression: bool, seed: int) -> Any:
 
 
 MODELS: dict[str, Callable[[bool, int], Any]] = {
-    "hilboost": hilboost_model,
-    "hilboost-tree": tree_model,
-    "lightgbm": lightgbm_model,
-    "xgboost": xgboost_model,
-    "catboost": catboost_model,
-    "sklearn": sklearn_model,
-    "chimeraboost": chimeraboost_model,
+    "hilboost": partial(model_of, "hilboost"),
+    "hilboost-tree": lambda *case: model_of("hilboost", *case).set_params(learner="tree"),
+    **{
+        library: partial(model_of, library)
+        for library in ("lightgbm", "xgboost", "catboost", "sklearn", "chimeraboost")
+    },
     "xrfm": xrfm_model,
 }
 

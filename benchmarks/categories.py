@@ -19,7 +19,15 @@ import pandas as pd
 from sklearn.metrics import r2_score, roc_auc_score
 from sklearn.model_selection import KFold, StratifiedKFold
 
-from _common import data_folder, describe_error, markdown_table, study, timed, version_of
+from _common import (
+    data_folder,
+    describe_error,
+    estimator,
+    markdown_table,
+    study,
+    timed,
+    version_of,
+)
 
 FLIGHTS = 60_000
 N_FOLDS, THREADS = 5, 1
@@ -78,43 +86,17 @@ def flights() -> Table:
 TABLES: dict[str, Callable[[], Table]] = {f.__name__: f for f in (adult, bank, amazon, flights)}
 
 
-def _typed(table: Table) -> pd.DataFrame:
-    return table.frame.astype(dict.fromkeys(table.categories, "category"))
+def prepared(library: str, table: Table) -> Prepared:
+    model = estimator(library, table.task == "regression", 0, THREADS)
+    if library == "catboost":
+        frame = table.frame.fillna(dict.fromkeys(table.categories, "missing"))
+        return model, frame, {"cat_features": table.categories}
+    if library == "xgboost":
+        model.set_params(enable_categorical=True)
+    return model, table.frame.astype(dict.fromkeys(table.categories, "category")), {}
 
 
-def hilboost(table: Table, threads: int) -> Prepared:
-    from hilboost import BoostingClassifier, BoostingRegressor
-
-    make = BoostingRegressor if table.task == "regression" else BoostingClassifier
-    return make(random_state=0, n_jobs=threads), _typed(table), {}
-
-
-def lightgbm(table: Table, threads: int) -> Prepared:
-    from lightgbm import LGBMClassifier, LGBMRegressor
-
-    make = LGBMRegressor if table.task == "regression" else LGBMClassifier
-    return make(random_state=0, n_jobs=threads, verbose=-1), _typed(table), {}
-
-
-def xgboost(table: Table, threads: int) -> Prepared:
-    from xgboost import XGBClassifier, XGBRegressor
-
-    make = XGBRegressor if table.task == "regression" else XGBClassifier
-    return make(random_state=0, n_jobs=threads, enable_categorical=True), _typed(table), {}
-
-
-def catboost(table: Table, threads: int) -> Prepared:
-    from catboost import CatBoostClassifier, CatBoostRegressor
-
-    make = CatBoostRegressor if table.task == "regression" else CatBoostClassifier
-    frame = table.frame.fillna(dict.fromkeys(table.categories, "missing"))
-    model = make(random_seed=0, thread_count=threads, verbose=0, allow_writing_files=False)
-    return model, frame, {"cat_features": table.categories}
-
-
-LIBRARIES: dict[str, Callable[[Table, int], Prepared]] = {
-    f.__name__: f for f in (hilboost, lightgbm, catboost, xgboost)
-}
+LIBRARIES = ("hilboost", "lightgbm", "catboost", "xgboost")
 
 
 def folds(table: Table, n: int = N_FOLDS) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -141,7 +123,7 @@ def measure(table: str, library: str, fold: int) -> dict[str, Any]:
 
 def fit(library: str, table: Table, fold: int) -> dict[str, Any]:
     learn, test = folds(table)[fold]
-    model, X, further = LIBRARIES[library](table, THREADS)
+    model, X, further = prepared(library, table)
     seconds, _ = timed(lambda: model.fit(X.iloc[learn], table.y[learn], **further))
     if table.task == "regression":
         score = r2_score(table.y[test], model.predict(X.iloc[test]))

@@ -13,8 +13,6 @@ import hashlib
 import sys
 import traceback
 import warnings
-from collections import defaultdict
-from dataclasses import dataclass
 from itertools import product
 from time import perf_counter
 from typing import Any
@@ -26,11 +24,8 @@ if not hasattr(np, "row_stack"):  # which numba-cuda 0.30 expects
     np.row_stack = np.vstack  # type: ignore[attr-defined]  # noqa: NPY201
 
 from hilboost import BoostingClassifier, BoostingRegressor
-from hilboost.engine import prepare_trees
-from hilboost.engine.ops.cuda import DeviceOperations
 from hilboost.engine.ops.cuda.gpu import Gpu
 from hilboost.engine.ops.cuda.processor import Processor
-from hilboost.learners.tree import TreeLearner
 
 BEGAN, LIMIT = perf_counter(), 225.0
 ONLY_COMPILES = "--compile" in sys.argv
@@ -49,16 +44,6 @@ def tried(name: str, case: Any) -> None:
         FAILED.append(name)
         print(f"{name}: FAILED", flush=True)
         traceback.print_exc(file=sys.stdout)
-
-
-@dataclass(frozen=True)
-class OnDevice(TreeLearner):
-    """Trees by the operations of a device, or of the processor in its place."""
-
-    operations: Any = None
-
-    def prepare(self, X: Any, weight: Any, seed: int, n_threads: int) -> Any:
-        return prepare_trees(self, X, weight, seed, n_threads, operations=self.operations)
 
 
 # Equal models
@@ -141,7 +126,8 @@ def fitted(X: Any, y: Any, two_classes: bool, leaves: int, **given: Any) -> tupl
     estimator: Any = BoostingClassifier if two_classes else BoostingRegressor
     trees = {"learner": "tree", "max_leaf_nodes": leaves, "min_samples_leaf": 20}
     model = estimator(
-        **(given if "learner" in given else trees | given),
+        **trees,
+        **given,
         n_estimators=100,
         learning_rate=0.1,
         early_stopping=False,
@@ -172,80 +158,6 @@ def all_times(n: int, cpu: bool) -> None:
             print(line, flush=True)
 
         tried(name, case)
-    tried(f"profile of {n:,} rows", lambda _: profile(X, y))
-
-
-class TimedGpu(Gpu):
-    """Waits for each kernel, to count its time."""
-
-    def start(self) -> None:
-        self.seconds: dict[str, float] = defaultdict(float)
-        self.calls: dict[str, int] = defaultdict(int)
-        self.n_bytes = 0
-
-    def _timed(self, name: str, work: Any, *given: Any) -> Any:
-        began = perf_counter()
-        found = work(*given)
-        self.seconds[name] += perf_counter() - began
-        self.calls[name] += 1
-        return found
-
-    def empty(self, *given: Any) -> Any:
-        return self._timed("allocate", super().empty, *given)
-
-    def write(self, into: Any, host: Any) -> None:
-        self.n_bytes += host.nbytes
-        size = "large" if host.nbytes > 2**20 else "small"
-        self._timed(f"copy to the GPU, {size}", super().write, into, host)
-
-    def read(self, array: Any, into: Any) -> None:
-        self.n_bytes += into.nbytes
-        size = "large" if into.nbytes > 2**20 else "small"
-        self._timed(f"copy from the GPU, {size}", super().read, array, into)
-
-    def launch(self, kernel: Any, n_blocks: int, work: Any) -> None:
-        name = kernel.run.__name__.removeprefix("run_")
-        self._timed(f"start {name}", super().launch, kernel, n_blocks, work)
-        self._timed(f"kernel {name}", self._cuda.synchronize)
-
-
-class TimedOperations(DeviceOperations):
-    """Counts the time of each operation."""
-
-    def __init__(self, device: Any) -> None:
-        super().__init__(device)
-        self.seconds: dict[str, float] = defaultdict(float)
-        for name in ("quantize", "histogram", "search", "partition", "leaves", "walk"):
-            setattr(self, name, self._timed(name, getattr(self, name)))
-
-    def _timed(self, name: str, work: Any) -> Any:
-        def run(*given: Any) -> Any:
-            began = perf_counter()
-            found = work(*given)
-            self.seconds[name] += perf_counter() - began
-            return found
-
-        return run
-
-
-def profile(X: Any, y: Any) -> None:
-    for two_classes, leaves in ((False, 31), (True, 255)):
-        gpu: Any = TimedGpu.of("cuda")
-        gpu.start()
-        operations = TimedOperations(gpu)
-        learner = OnDevice(max_leaf_nodes=leaves, min_samples_leaf=20, operations=operations)
-        _, seconds = fitted(X, y, two_classes, leaves, learner=learner)
-        began = perf_counter()
-        learner.close(learner.prepare(X, None, 0, 16))
-        binning = perf_counter() - began
-        kind = "two classes" if two_classes else "squared error"
-        print(f"  {kind}, {leaves} leaves, each kernel waited for: {seconds:.2f} s")
-        print(f"    binning on the processor {binning:.2f}", end="")
-        print(f", operations {sum(operations.seconds.values()):.2f}:", end=" ")
-        print(", ".join(f"{name} {one:.2f}" for name, one in operations.seconds.items()))
-        for name, one in sorted(gpu.seconds.items(), key=lambda item: -item[1]):
-            print(f"    {name:28}{one:7.3f} s {gpu.calls[name]:7} calls")
-        print(f"    {gpu.n_bytes / 2**30:.1f} GiB copied", flush=True)
 
 
 def main() -> None:

@@ -49,6 +49,7 @@ from threadpoolctl import threadpool_limits
 from _common import (
     Record,
     describe_error,
+    estimator,
     failures_section,
     importable,
     markdown_table,
@@ -156,15 +157,7 @@ def lightgbmlss(X: np.ndarray, y: np.ndarray, kind: str) -> Any:
 
 
 def catboost(X: np.ndarray, y: np.ndarray, kind: str) -> Any:
-    from catboost import CatBoostRegressor
-
-    model = CatBoostRegressor(
-        loss_function="RMSEWithUncertainty",
-        random_seed=0,
-        thread_count=1,
-        verbose=0,
-        allow_writing_files=False,
-    ).fit(X, y)
+    model = estimator("catboost", True, 0, 1, loss_function="RMSEWithUncertainty").fit(X, y)
 
     def predict(rows: np.ndarray) -> OfScipy:
         mean, variance = model.predict(rows).T
@@ -174,10 +167,10 @@ def catboost(X: np.ndarray, y: np.ndarray, kind: str) -> Any:
 
 
 def lightgbm_quantiles(X: np.ndarray, y: np.ndarray, kind: str) -> Any:
-    from lightgbm import LGBMRegressor
-
-    given = {"objective": "quantile", "n_jobs": 1, "verbose": -1, "random_state": 0}
-    models = [LGBMRegressor(alpha=level, **given).fit(X, y) for level in LEVELS]
+    models = [
+        estimator("lightgbm", True, 0, 1, objective="quantile", alpha=level).fit(X, y)
+        for level in LEVELS
+    ]
     return lambda rows: Quantiles(LEVELS, np.stack([one.predict(rows) for one in models]))
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.stats import gmean
 
 from _common import RESULTS, Record, markdown_table, study
-from _fits import MODELS, chosen, hilboost_model, score, split, table_of, warm_up
+from _fits import MODELS, chosen, score, split, table_of, warm_up
 from quality import TINY
 
 TABLES = (
@@ -49,7 +49,8 @@ def measure(table: str, budget: float | None) -> Record:
     found = table_of(table)
     warm_up("hilboost", found.task)
     X, X_test, y, y_test = split(found, SPLIT)
-    model = hilboost_model(found.task == "regression", SPLIT).set_params(time_budget=budget)
+    model = MODELS["hilboost"](found.task == "regression", SPLIT)
+    model.set_params(time_budget=budget)
     began, processor = time.perf_counter(), time.process_time()
     model.fit(X, y)
     wall, seconds = time.perf_counter() - began, time.process_time() - processor

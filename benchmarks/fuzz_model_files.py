@@ -1,7 +1,7 @@
 """Damaged model files and checkpoints, thousands of every kind: a clear error or a model.
 
-Run ``python benchmarks/fuzz_model_files.py [RUNS]``.  RUNS executions (144,000 by default) are
-shared among the kinds of model; each kind has a process of its own, on one core.  With atheris
+Run ``python benchmarks/fuzz_model_files.py [RUNS [FOLDER]]``.  RUNS executions (144,000 by default)
+are shared among the kinds of model; each kind has a process of its own, on one core.  With atheris
 (``pip install '.[fuzz]'``) libFuzzer looks for inputs that reach new code in the readers; without,
 inputs are drawn at random.  Both change files by what they are made of: JSON headers and texts at
 any depth, names, types, shapes and places of arrays, single numbers, bytes, length.
@@ -26,13 +26,20 @@ import time
 import warnings
 from collections import Counter
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from _common import RESULTS, ROOT, environment, environment_markdown, write_json
+from _common import (
+    RESULTS,
+    ROOT,
+    environment,
+    environment_markdown,
+    markdown_table,
+    publish,
+    version_of,
+)
 from _mutation import mutated
 
 sys.path.insert(0, str(ROOT))
@@ -256,7 +263,7 @@ def main() -> int:
             size = (folder / "seeds" / "seed").stat().st_size
             records.append({"kind": name, "bytes": size, **one(name, folder, share)})
             print(records[-1], flush=True)
-    return publish(records)
+    return report(records, Path(sys.argv[2]) if len(sys.argv) > 2 else RESULTS)
 
 
 def one(name: str, folder: Path, share: int) -> dict[str, Any]:
@@ -277,54 +284,38 @@ def memory_folder() -> str | None:
     return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 
 
-def version_of_atheris() -> str | None:
-    try:
-        return version("atheris")
-    except PackageNotFoundError:
-        return None
-
-
-def publish(records: list[dict[str, Any]]) -> int:
+def report(records: list[dict[str, Any]], out: Path) -> int:
     facts = environment(1)
     total = {
         key: sum(record.get(key, 0) for record in records)
         for key in ("executions", "refused", *OUTCOMES, "failures", "seconds")
     }
-    settings = {"seed": SEED, "atheris": version_of_atheris(), "most_bytes": MOST_BYTES}
-    settings["most_seconds"] = MOST_SECONDS
-    everything = {"environment": facts, "settings": settings, "total": total, "records": records}
-    write_json(RESULTS / "fuzz.json", everything)
-    lines = [
-        "# Damaged model files",
-        "",
-        "Each execution loads a model file with random damage, or continues a fit from a "
-        "checkpoint with random damage. `hilboost.load` must either raise `InvalidModelFile` or "
-        "return a model; the fit and every public method must return or raise a `HilboostError`. "
-        "Any other exception, and exceeding the limits on memory or time, is a "
-        "failure.",
-        "",
-        environment_markdown(facts),
-        "",
-        f"Seed {SEED}, atheris {settings['atheris'] or 'not installed'}. Limits: "
-        f"{MOST_BYTES // 2**20} MiB of additional memory, {MOST_SECONDS} s. *Edges* is the code "
-        "coverage of hilboost, without learners and compiled loops, first with the undamaged file "
-        "and then at the end.",
-        "",
-        "| kind | bytes | executions | rejected | models | non-finite or no predictions | "
-        "failures | slowest, ms | edges |",
-        "| :--- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
-    ]
+    limits = {"most_bytes": MOST_BYTES, "most_seconds": MOST_SECONDS}
+    settings = {"seed": SEED, "atheris": version_of("atheris"), **limits}
+    rows = []
     for record in [*records, {"kind": "**all**", **total}]:
+        count = {key: f"{record.get(key, 0):,}" for key in ("refused", OUTCOMES[0])}
         odd = record.get(OUTCOMES[1], 0) + record.get(OUTCOMES[2], 0)
         edges = f"{record['edges_first']} to {record['edges']}" if "edges" in record else ""
         slowest = f"{1000 * record['slowest_s']:.0f}" if "slowest_s" in record else ""
-        lines.append(
-            f"| {record['kind']} | {record.get('bytes', '')} | {record['executions']:,} | "
-            f"{record.get('refused', 0):,} | {record.get(OUTCOMES[0], 0):,} | {odd:,} | "
-            f"{record.get('failures', 0)} | {slowest} | {edges} |"
-        )
-    (RESULTS / "fuzz.md").write_text("\n".join(lines) + "\n")
-    print("\n".join(lines))
+        sizes = [record.get("bytes", ""), f"{record['executions']:,}", *count.values(), f"{odd:,}"]
+        rows.append([record["kind"], *sizes, record.get("failures", 0), slowest, edges])
+    header = ["kind", "bytes", "executions", "rejected", "models", "non-finite or no predictions"]
+    page = (
+        "# Damaged model files\n\n"
+        "Each execution loads a model file with random damage, or continues a fit from a "
+        "checkpoint with random damage. `hilboost.load` must either raise `InvalidModelFile` or "
+        "return a model; the fit and every public method must return or raise a `HilboostError`. "
+        "Any other exception, and exceeding the limits on memory or time, is a failure.\n\n"
+        f"{environment_markdown(facts)}\n\n"
+        f"Seed {SEED}, atheris {settings['atheris'] or 'not installed'}. Limits: "
+        f"{MOST_BYTES // 2**20} MiB of additional memory, {MOST_SECONDS} s. *Edges* is the code "
+        "coverage of hilboost, without learners and compiled loops, first with the undamaged file "
+        "and then at the end.\n\n"
+        f"{markdown_table([*header, 'failures', 'slowest, ms', 'edges'], rows)}"
+    )
+    content = {"environment": facts, "settings": settings, "total": total, "records": records}
+    publish(out / "fuzz.json", content, page)
     return 1 if total["failures"] else 0
 
 

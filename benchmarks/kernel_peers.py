@@ -23,6 +23,7 @@ from sklearn.kernel_approximation import Nystroem
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.svm import SVC, SVR
 
+from _common import estimator
 from kernel_data import CLASSIFICATION, REGRESSION, Rows
 from kernel_processes import ard_kernel, fit_exact_process, fit_sparse_process
 from kernel_tuning import (
@@ -352,8 +353,7 @@ def fit_lightgbm(
     import lightgbm
 
     clock = _Clock()
-    make = lightgbm.LGBMRegressor if train.regression else lightgbm.LGBMClassifier
-    model = make(random_state=seed, n_jobs=threads, verbose=-1, **params)
+    model = estimator("lightgbm", train.regression, seed, threads, **params)
     callbacks: list[Any] = [clock]
     part, extra = train, {}
     if stop_early:
@@ -377,11 +377,8 @@ def fit_lightgbm(
 
 
 def fit_catboost(train: Rows, seed: int, threads: int) -> Fitted:
-    import catboost
-
     clock = _Clock()
-    make = catboost.CatBoostRegressor if train.regression else catboost.CatBoostClassifier
-    model = make(random_seed=seed, thread_count=threads, verbose=0, allow_writing_files=False)
+    model = estimator("catboost", train.regression, seed, threads)
     model.fit(train.X, train.y, callbacks=[clock])
     last = model.tree_count_
 

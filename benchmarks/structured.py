@@ -93,7 +93,8 @@ def speed_run(name: str, method: str, split: int, quick: bool, threads: int) -> 
 
     def fit(stages: int) -> Any:
         if method.startswith("XGBoost"):
-            return xgboost_fit(X, Y, stages, params, threads)
+            size = {"n_estimators": stages, "learning_rate": 0.02, **params}
+            return tables.xgboost_regressor(0, threads, False, **size).fit(X, Y)
         model = OutputKernelBoostingRegressor(
             n_estimators=stages, max_splits=MAX_SPLITS, random_state=0, n_jobs=threads, **params
         )
@@ -132,19 +133,6 @@ def smooth_rows(rows: int, outputs: int) -> tuple[np.ndarray, np.ndarray]:
     return X, hidden @ rng.standard_normal((16, outputs)) + 0.1 * rng.standard_normal(
         (rows, outputs)
     )
-
-
-def xgboost_fit(X: np.ndarray, Y: np.ndarray, rounds: int, params: Record, threads: int) -> Any:
-    from xgboost import XGBRegressor
-
-    return XGBRegressor(
-        n_estimators=rounds,
-        learning_rate=0.02,
-        multi_strategy="multi_output_tree",
-        tree_method="hist",
-        n_jobs=threads,
-        **params,
-    ).fit(X, Y)
 
 
 def seconds_a_stage(fit: Callable[[int], Any], short: int, long: int) -> Scores:

@@ -14,7 +14,7 @@ from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.model_selection import KFold, train_test_split
 from sklearn.preprocessing import normalize
 
-from _common import arrays, timed
+from _common import arrays, estimator, timed
 from hilboost import (
     KernelBoostingRegressor,
     OutputKernelBoostingRegressor,
@@ -189,32 +189,16 @@ TEN_FOLDS_UP_TO = 500, 200
 
 
 def xgboost_regressor(seed: int, threads: int, quick: bool, **params: Any) -> Any:
-    from xgboost import XGBRegressor
-
     if quick:
         params["n_estimators"] = QUICK_STAGES
-    return XGBRegressor(
-        multi_strategy="multi_output_tree",
-        tree_method="hist",
-        random_state=seed,
-        n_jobs=threads,
-        **params,
-    )
+    one_tree = {"multi_strategy": "multi_output_tree", "tree_method": "hist"}
+    return estimator("xgboost", True, seed, threads, **one_tree, **params)
 
 
 def catboost_regressor(seed: int, threads: int, quick: bool, **params: Any) -> Any:
-    from catboost import CatBoostRegressor
-
     if quick:
         params["iterations"] = QUICK_STAGES
-    return CatBoostRegressor(
-        loss_function="MultiRMSE",
-        random_seed=seed,
-        thread_count=threads,
-        verbose=False,
-        allow_writing_files=False,
-        **params,
-    )
+    return estimator("catboost", True, seed, threads, loss_function="MultiRMSE", **params)
 
 
 def ours(kind: str, seed: int, threads: int, quick: bool) -> Any:

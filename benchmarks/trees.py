@@ -44,7 +44,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -59,6 +59,7 @@ from _common import (
     describe_error,
     environment,
     environment_markdown,
+    estimator,
     importable,
     interleaved,
     markdown_table,
@@ -160,51 +161,47 @@ def data_of(case: Case) -> Data:
     return load(case.source, case.task, case.rows, case.test_rows, case.columns)
 
 
-def lightgbm_model(case: Case, threads: int) -> Any:
-    import lightgbm
+def model_of(library: str, case: Case, threads: int, **settings: Any) -> Any:
+    return estimator(
+        library, case.task == "regression", 0, threads, learning_rate=LEARNING_RATE, **settings
+    )
 
-    make = lightgbm.LGBMRegressor if case.task == "regression" else lightgbm.LGBMClassifier
-    return make(
+
+def lightgbm_model(case: Case, threads: int) -> Any:
+    return model_of(
+        "lightgbm",
+        case,
+        threads,
         n_estimators=case.rounds,
-        learning_rate=LEARNING_RATE,
         num_leaves=case.leaves,
         max_bin=BINS,
         min_child_samples=MIN_SAMPLES_LEAF,
         reg_lambda=0.0,
-        n_jobs=threads,
-        random_state=0,
-        verbose=-1,
     )
 
 
 def xgboost_model(case: Case, threads: int) -> Any:
-    import xgboost
-
-    regression = case.task == "regression"
-    make = xgboost.XGBRegressor if regression else xgboost.XGBClassifier
-    return make(
+    return model_of(
+        "xgboost",
+        case,
+        threads,
         n_estimators=case.rounds,
-        learning_rate=LEARNING_RATE,
         tree_method="hist",
         grow_policy="lossguide",
         max_leaves=case.leaves,
         max_depth=0,
         max_bin=BINS,
-        min_child_weight=MIN_SAMPLES_LEAF if regression else 1,
+        min_child_weight=MIN_SAMPLES_LEAF if case.task == "regression" else 1,
         reg_lambda=0.0,
-        n_jobs=threads,
-        random_state=0,
     )
 
 
 def catboost_symmetric_model(case: Case, threads: int) -> Any:
-    import catboost
-
-    regression = case.task == "regression"
-    make = catboost.CatBoostRegressor if regression else catboost.CatBoostClassifier
-    return make(
+    return model_of(
+        "catboost",
+        case,
+        threads,
         iterations=case.rounds,
-        learning_rate=LEARNING_RATE,
         depth=math.ceil(math.log2(case.leaves)),
         border_count=BINS - 1,
         l2_leaf_reg=0.0,
@@ -212,38 +209,29 @@ def catboost_symmetric_model(case: Case, threads: int) -> Any:
         boosting_type="Plain",
         random_strength=0.0,
         leaf_estimation_iterations=1,
-        thread_count=threads,
-        random_seed=0,
-        verbose=0,
-        allow_writing_files=False,
     )
 
 
 def sklearn_model(case: Case, threads: int) -> Any:
-    from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
-
-    regression = case.task == "regression"
-    make = HistGradientBoostingRegressor if regression else HistGradientBoostingClassifier
-    return make(
+    return model_of(
+        "sklearn",
+        case,
+        threads,
         max_iter=case.rounds,
-        learning_rate=LEARNING_RATE,
         max_leaf_nodes=case.leaves,
         max_bins=BINS,
         min_samples_leaf=MIN_SAMPLES_LEAF,
         l2_regularization=0.0,
         early_stopping=False,
-        random_state=0,
     )
 
 
 def hilboost_model(case: Case, threads: int, **output: str) -> Any:
-    import hilboost
-
-    regression = case.task == "regression"
-    make = hilboost.BoostingRegressor if regression else hilboost.BoostingClassifier
-    return make(
+    return model_of(
+        "hilboost",
+        case,
+        threads,
         n_estimators=case.rounds,
-        learning_rate=LEARNING_RATE,
         max_leaf_nodes=case.leaves,
         max_depth=None,
         max_bins=BINS,
@@ -253,24 +241,14 @@ def hilboost_model(case: Case, threads: int, **output: str) -> Any:
         subsample=1.0,
         line_search=False,
         early_stopping=False,
-        n_jobs=threads,
-        random_state=0,
         **output,
     )
 
 
-def hilboost_shared_model(case: Case, threads: int) -> Any:
-    return hilboost_model(case, threads, multi_output="shared")
-
-
-def hilboost_separate_model(case: Case, threads: int) -> Any:
-    return hilboost_model(case, threads, multi_output="separate")
-
-
 MODELS: dict[str, Callable[[Case, int], Any]] = {
     "hilboost": hilboost_model,
-    "hilboost-shared": hilboost_shared_model,
-    "hilboost-separate": hilboost_separate_model,
+    "hilboost-shared": partial(hilboost_model, multi_output="shared"),
+    "hilboost-separate": partial(hilboost_model, multi_output="separate"),
     "lightgbm": lightgbm_model,
     "xgboost": xgboost_model,
     "sklearn": sklearn_model,
