@@ -15,7 +15,7 @@ from hilboost.backends import random_bits, row_draws
 from hilboost.backends.random_bits import Purpose, key_of
 from hilboost.backends.threads import ThreadTeam
 
-N = 20_000
+N, MANY = 20_000, 300_000  # the latter in several blocks
 ALONE = ThreadTeam()
 NO_ROWS = np.empty(0, dtype=np.uint32)
 LEAST_P = 1e-4  # of about 30 tests of uniformity, none by chance
@@ -113,16 +113,15 @@ def test_steps_and_draws_are_those_of_the_twin(seed, n, share, of_some):
             assert row_draws.draw_rows(k, pool, size, ALONE).tolist() == expected
 
 
-@pytest.mark.parametrize("size", [1, 2, 777, N // 2, N - 1, N])
+@pytest.mark.parametrize("size", [1, 2, 777, MANY // 2, MANY - 1, MANY])
 @pytest.mark.parametrize("n_threads", [1, 2, 3])
-def test_sizes_are_exact_and_threads_do_not_matter(monkeypatch, size, n_threads):
-    monkeypatch.setattr(row_draws, "_BLOCK_ROWS", 1000)
+def test_sizes_are_exact_and_threads_do_not_matter(size, n_threads):
     with ThreadTeam(n_threads) as team:
-        drawn = row_draws.draw_rows(key(5), N, size, team)
+        drawn = row_draws.draw_rows(key(5), MANY, size, team)
     assert drawn.dtype == np.uint32
     assert len(drawn) == size
     assert (np.diff(drawn.astype(int)) > 0).all()
-    np.testing.assert_array_equal(drawn, row_draws.draw_rows(key(5), N, size, ALONE))
+    np.testing.assert_array_equal(drawn, row_draws.draw_rows(key(5), MANY, size, ALONE))
 
 
 def in_parts(values, seed, n_parts):

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import threading
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import numpy as np
@@ -128,9 +129,9 @@ def test_no_standard_input(stdin, monkeypatch):
         read_table(STDIN)
 
 
-def test_no_standard_output(monkeypatch):
-    monkeypatch.setattr(sys, "stdout", None)
-    with pytest.raises(CliError, match="There is no standard output to write to; specify a file"):
+def test_no_standard_output():
+    message = "There is no standard output to write to; specify a file"
+    with redirect_stdout(None), pytest.raises(CliError, match=message):
         write_tables([pd.DataFrame({"a": [1]})], None)
 
 

@@ -206,8 +206,8 @@ def test_svmlight_files(monkeypatch):
     Path("bad.svm").write_text("label,a\n1,2\n")
     more = ("--target", "label", "--out", "m")
     assert "not a valid SVMlight file" in refused("fit", "bad.svm", *more)
-    monkeypatch.setattr("hilboost.cli.tables.MOST_CELLS", 3)
-    assert "too many for the command line" in refused("fit", "plain.libsvm", *more)
+    Path("wide.libsvm").write_text("1 600000000:1\n")
+    assert "too many for the command line" in refused("fit", "wide.libsvm", *more)
 
 
 @pytest.mark.usefixtures("folder")

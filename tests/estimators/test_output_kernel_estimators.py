@@ -260,18 +260,17 @@ def test_callbacks_and_printing(capsys):
     assert not capsys.readouterr().out
 
 
-def test_threads_end_with_a_fit_that_fails(monkeypatch):
+def test_threads_end_with_a_fit_that_fails():
     closed = []
 
     class Watched(VectorTreeLearner):
+        def fit(self, *_):
+            raise MemoryError
+
         def close(self, data):
             closed.append(data)
             super().close(data)
 
-    def fail(*_):
-        raise MemoryError
-
-    monkeypatch.setattr("hilboost.training.train.boost", fail)
     with pytest.raises(MemoryError):
         boosting(learner=Watched()).fit(X, ROWS)
     assert len(closed) == 1

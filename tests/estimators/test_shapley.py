@@ -274,7 +274,9 @@ def test_refusals():
             call()
 
 
-def test_paths_that_are_too_long(monkeypatch):
-    monkeypatch.setattr("hilboost.export.shapley.MOST_PLAYERS", 1)
-    with pytest.raises(IncompatibleParts, match="up to 1 different columns.*limit max_depth"):
-        MODEL.shap_values(X)
+def test_paths_that_are_too_long():
+    rows = np.eye(80)  # each split separates one row
+    settings = DEEP | {"min_samples_leaf": 1, "max_leaf_nodes": 80, "l2_regularization": 0.0}
+    model = BoostingRegressor(**settings).fit(rows, np.arange(80.0))
+    with pytest.raises(IncompatibleParts, match="up to 62 different columns.*limit max_depth"):
+        model.shap_values(rows)

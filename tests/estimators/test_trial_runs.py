@@ -5,7 +5,6 @@ import pytest
 from tests.cases import assert_same_model
 
 from hilboost import BoostingClassifier, BoostingRegressor
-from hilboost.training.recipes import candidates
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 9))
@@ -45,12 +44,12 @@ def test_small_tables_try_many_settings(make, target, expected, runs):
     assert not runs
 
 
-def test_larger_tables_try_few_settings(runs, monkeypatch):
-    monkeypatch.setattr(candidates, "_FEW_ROWS", 300)
-    BoostingRegressor(**TREES).fit(X, Y)
+def test_larger_tables_try_few_settings(runs):
+    table, target, classes = np.tile(X, (5, 1)), np.tile(Y, 5), np.tile(CLASSES, 5)
+    BoostingRegressor(**TREES).fit(table, target)
     assert [settings for settings, *_ in runs] == [(0.5, 10, 31), (1.0, 10, 31)]
     runs.clear()
-    BoostingClassifier(**TREES, max_features=1.0, l2_regularization=2.0).fit(X, CLASSES)
+    BoostingClassifier(**TREES, max_features=1.0, l2_regularization=2.0).fit(table, classes)
     assert not runs
 
 
