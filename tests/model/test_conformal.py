@@ -9,7 +9,7 @@ from tests.reference import conformal as naive
 from hilboost.core.base_model import Stage, Term
 from hilboost.core.distribution import check_coverage
 from hilboost.core.errors import InvalidData, InvalidParameter
-from hilboost.learners.linear import LinearModel
+from hilboost.learners.wrapped import LinearModel
 from hilboost.model import AdditiveModel, mean_of
 from hilboost.model.additive import members_of
 from hilboost.model.conformal import Calibration

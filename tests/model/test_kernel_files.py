@@ -37,7 +37,7 @@ from hilboost.kernels import (
 from hilboost.learners.kernel_machine import variance
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.learners.kernel_machine.inputs import Inputs
-from hilboost.learners.linear import LinearModel
+from hilboost.learners.wrapped import LinearModel
 from hilboost.model import AdditiveModel
 from hilboost.model.codecs import ClassCodec
 from hilboost.network import NetworkCompletion

@@ -5,6 +5,6 @@ from hilboost.core.packages import required
 required("distributed", "hilboost.dask")
 
 from hilboost.dask.fit import fit  # noqa: E402
-from hilboost.dask.predict import predict, predict_proba  # noqa: E402
+from hilboost.dask.partitions import predict, predict_proba  # noqa: E402
 
 __all__ = ["fit", "predict", "predict_proba"]

@@ -9,8 +9,7 @@ import numpy as np
 
 from hilboost.core.distribution import Distribution
 from hilboost.core.dtypes import Floats
-from hilboost.distributions.bounds import log_likelihood
-from hilboost.distributions.supports import ENDS, SUPPORTS, are_possible
+from hilboost.distributions.bounds import ENDS, SUPPORTS, are_possible, log_likelihood
 from hilboost.tables.bounds import check_bounds, holds_bounds, refuse_bounds
 
 
@@ -19,7 +18,7 @@ class Family(Protocol):
 
     @property
     def support(self) -> str:
-        """Key of :data:`hilboost.distributions.supports.SUPPORTS`."""
+        """Key of :data:`hilboost.distributions.bounds.SUPPORTS`."""
 
     def mean(self, p: tuple[Floats, ...]) -> Floats:
         """Mean."""

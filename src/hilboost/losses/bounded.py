@@ -15,8 +15,7 @@ from hilboost.core.gradients import Gradients
 from hilboost.core.link import Link
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target, TargetUnits
-from hilboost.distributions.bounds import log_chance_of_bounds, log_likelihood
-from hilboost.distributions.supports import ENDS
+from hilboost.distributions.bounds import ENDS, log_chance_of_bounds, log_likelihood
 from hilboost.losses._maximum_likelihood import best_raw
 from hilboost.losses._parameter_kinds import damped
 from hilboost.reductions.sums import count_rows, extremes, mean

@@ -16,8 +16,8 @@ from hilboost.core.link import DistributionLink
 from hilboost.core.loss import Loss
 from hilboost.core.quadrature import crps_of_counts, crps_of_quantiles, nodes_between
 from hilboost.core.target import Target, TargetUnits
+from hilboost.distributions.bounds import refuse_outside
 from hilboost.distributions.parametric import ParametricDistribution
-from hilboost.distributions.supports import refuse_outside
 from hilboost.losses._columns import arrays_for
 from hilboost.losses._maximum_likelihood import best_raw
 from hilboost.losses._parameter_kinds import (

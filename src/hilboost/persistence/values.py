@@ -34,7 +34,7 @@ from hilboost.core.loss import Loss
 from hilboost.core.output_space import Embedding, OutputSpace
 from hilboost.core.plain_values import PLAIN, is_plain
 from hilboost.kernels import Kernel, from_description, to_description
-from hilboost.learners.linear import LINEAR_REGRESSORS, is_linear
+from hilboost.learners.wrapped import LINEAR_REGRESSORS, is_linear
 from hilboost.losses.registry import SCIPY, loss_classes
 from hilboost.losses.scipy_distribution import ScipyDistribution
 from hilboost.persistence.require import Arrays, require, require_kind, require_list
