@@ -1,10 +1,8 @@
 """Parts document in the reference what they can declare; the pages list nothing else."""
 
-import ast
 import inspect
 import re
 from dataclasses import fields
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -46,8 +44,5 @@ def test_capabilities_are_documented():
 
 @pytest.mark.parametrize("part", [LossDeclarations, Learner, BaseModel])
 def test_class_attributes_are_documented(part):
-    (body,) = (node.body for node in ast.parse(inspect.getsource(part)).body)
-    declared = [(node, after) for node, after in pairwise(body) if isinstance(node, ast.AnnAssign)]
-    assert declared
-    for node, after in declared:
-        assert isinstance(after.value, ast.Constant), ast.unparse(node)
+    after = re.findall(r"^    \w+: .*\n(.*)", inspect.getsource(part), re.MULTILINE)
+    assert {line[:7] for line in after} == {'    """'}

@@ -36,15 +36,15 @@ def test_one_pass_gives_the_bits_of_two(loss, r, n, weighted, order):
     assert found.structure.bound == expected.structure.bound
 
 
-class InTwoPasses(MultinomialLogLoss):
-    """Does not inherit that it evaluates both at once."""
-
-
 @pytest.mark.parametrize("parameters", [{}, {"cv_folds": 2}, {"n_shards": 2}, {"subsample": 0.5}])
 def test_gradients_computed_ahead_give_the_same_model(parameters):
     X, y = RNG.normal(size=(300, 4)), RNG.integers(3, size=300)
     model = BoostingClassifier(n_estimators=6, early_stopping=False, random_state=0, **parameters)
     model = model.fit(X, y).set_params(n_estimators=9, warm_start=True).fit(X, y)
+
+    class InTwoPasses(MultinomialLogLoss):
+        """Does not inherit that it evaluates both at once."""
+
     assert not InTwoPasses.evaluates_both
     other = BoostingClassifier(**model.get_params() | {"warm_start": False, "loss": InTwoPasses})
     other.fit(X, y)

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from hilboost.distributions import CalibratedDistribution, TabulatedDistribution
-from hilboost.distributions.calibrated import knots_of
+from hilboost.distributions.interpolated import knots_of
 from hilboost.losses import NegativeBinomial, Normal
 
 RNG = np.random.default_rng(0)

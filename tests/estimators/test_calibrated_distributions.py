@@ -9,7 +9,7 @@ import hilboost
 from hilboost import BoostingRegressor, BoostingSurvival, KernelBoostingRegressor
 from hilboost.core.errors import IncompatibleParts, InvalidData
 from hilboost.distributions import CalibratedDistribution
-from hilboost.distributions.calibrated import knots_of
+from hilboost.distributions.interpolated import knots_of
 from hilboost.losses import Normal
 
 RNG = np.random.default_rng(0)

@@ -275,8 +275,7 @@ def test_refusals():
 
 
 def test_paths_that_are_too_long():
-    rows = np.eye(80)  # each split separates one row
-    settings = DEEP | {"min_samples_leaf": 1, "max_leaf_nodes": 80, "l2_regularization": 0.0}
-    model = BoostingRegressor(**settings).fit(rows, np.arange(80.0))
+    one_row_a_split = {"min_samples_leaf": 1, "max_leaf_nodes": 80, "l2_regularization": 0.0}
+    model = BoostingRegressor(**DEEP | one_row_a_split).fit(np.eye(80), np.arange(80.0))
     with pytest.raises(IncompatibleParts, match="up to 62 different columns.*limit max_depth"):
-        model.shap_values(rows)
+        model.shap_values(np.eye(80))

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, first_few
 from hilboost.distributions import CalibratedDistribution, Distribution
-from hilboost.distributions.calibrated import knots_of
+from hilboost.distributions.interpolated import knots_of
 from hilboost.model.additive import AdditiveModel, members_of
 from hilboost.model.scores import DistanceScale
 
