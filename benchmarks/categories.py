@@ -88,6 +88,8 @@ TABLES: dict[str, Callable[[], Table]] = {f.__name__: f for f in (adult, bank, a
 
 def prepared(library: str, table: Table) -> Prepared:
     model = estimator(library, table.task == "regression", 0, THREADS)
+    if library == "chimeraboost":
+        return model, table.frame, {"cat_features": table.categories or None}
     if library == "catboost":
         frame = table.frame.fillna(dict.fromkeys(table.categories, "missing"))
         return model, frame, {"cat_features": table.categories}
