@@ -21,9 +21,9 @@ from hilboost import (
 )
 from hilboost.core.gradients import Gradients
 from hilboost.kernels import Gaussian
-from hilboost.learners.kernel_machine.block import BlockLearner
 from hilboost.learners.kernel_machine.config import KernelMachineConfig
 from hilboost.learners.kernel_machine.full import FullLearner
+from hilboost.learners.kernel_machine.kernel_learner import BlockLearner
 from hilboost.learners.kernel_machine.sparse import SparseLearner
 from hilboost.losses import Huber, Poisson
 

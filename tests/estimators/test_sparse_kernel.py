@@ -14,7 +14,7 @@ from hilboost.core.errors import DataWarning, InvalidData, InvalidParameter
 from hilboost.core.target import Target
 from hilboost.kernels import Gaussian, Laplace
 from hilboost.kernels.gram import evaluate
-from hilboost.learners.kernel_machine.basis.select import SELECTIONS
+from hilboost.learners.kernel_machine.basis import SELECTIONS
 from hilboost.learners.kernel_machine.steps import doubling, regular
 
 RNG = np.random.default_rng(0)

@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 import hilboost
 from hilboost.core.errors import InvalidModelFile
 from hilboost.kernels import Gaussian
-from hilboost.learners.kernel_machine import variance
+from hilboost.learners.kernel_machine import summary
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, (400, 2))
@@ -24,7 +24,7 @@ NEW = RNG.uniform(-1.2, 1.2, (300, 2))
 @pytest.fixture(scope="module", autouse=True)
 def scales():
     """Numbers of BLAS threads in each computation of a scale; 400 rows are many here."""
-    found, plain = [], variance.PosteriorVariance.fitted_to_residuals
+    found, plain = [], summary.PosteriorVariance.fitted_to_residuals
 
     def spied(*given):
         pools = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
@@ -33,8 +33,8 @@ def scales():
 
     with pytest.MonkeyPatch.context() as patch:
         for name, value in (("_EXACT_UP_TO", 300), ("_LANDMARKS", 150), ("_NEIGHBORS", 100)):
-            patch.setattr(variance, name, value)
-        patch.setattr(variance.PosteriorVariance, "fitted_to_residuals", spied)
+            patch.setattr(summary, name, value)
+        patch.setattr(summary.PosteriorVariance, "fitted_to_residuals", spied)
         yield found
 
 

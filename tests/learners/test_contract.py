@@ -8,9 +8,9 @@ from tests.cases import LEARNERS, cells
 from hilboost.core.discovery import classes_in
 from hilboost.core.learner import Learner
 from hilboost.kernels import Gaussian, Linear, OnColumns
-from hilboost.learners.kernel_machine.block import BlockLearner
 from hilboost.learners.kernel_machine.config import KernelMachineConfig
 from hilboost.learners.kernel_machine.full import FullLearner
+from hilboost.learners.kernel_machine.kernel_learner import BlockLearner
 from hilboost.learners.kernel_machine.metric_learner import MetricKernelLearner
 from hilboost.learners.kernel_machine.nested import NestedLearner
 from hilboost.learners.kernel_machine.several import SeveralKernelsLearner

@@ -13,8 +13,11 @@ from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
 from hilboost.learners.kernel_machine.expansion import MetricExpansion
 from hilboost.learners.kernel_machine.features import Features, level_numbers
-from hilboost.learners.kernel_machine.metric_learner import MetricKernelLearner
-from hilboost.learners.kernel_machine.metric_systems import NormalEquations, System
+from hilboost.learners.kernel_machine.metric_learner import (
+    MetricKernelLearner,
+    NormalEquations,
+    System,
+)
 from hilboost.learners.kernel_machine.tuning import refined_metrics as rotation
 from hilboost.learners.kernel_machine.tuning.metric import Metric, Problem, learned_metric
 from hilboost.learners.kernel_machine.tuning.scoring import Rows

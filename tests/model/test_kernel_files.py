@@ -34,7 +34,7 @@ from hilboost.kernels import (
     SklearnKernel,
     to_description,
 )
-from hilboost.learners.kernel_machine import variance
+from hilboost.learners.kernel_machine import summary
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.learners.kernel_machine.inputs import Inputs
 from hilboost.learners.wrapped import LinearModel
@@ -196,8 +196,8 @@ def test_standard_deviations_and_intervals(y, weight, tmp_path):
 
 
 def test_standard_deviations_with_landmarks(tmp_path, monkeypatch):
-    monkeypatch.setattr(variance, "_EXACT_UP_TO", 100)
-    monkeypatch.setattr(variance, "_LANDMARKS", 50)
+    monkeypatch.setattr(summary, "_EXACT_UP_TO", 100)
+    monkeypatch.setattr(summary, "_LANDMARKS", 50)
     model = fitted()
     loaded = round_trip(model, tmp_path)
     expected = model.predict(NEW, return_std=True)[1]

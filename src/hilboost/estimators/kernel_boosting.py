@@ -26,7 +26,7 @@ from hilboost.estimators.shapley import ShapleyValues
 from hilboost.estimators.signatures import changed, public_methods, with_parameters
 from hilboost.estimators.tree_parameters import BY_GROUPS_OR_TIME
 from hilboost.kernels import Kernel
-from hilboost.learners.kernel_machine.basis.select import SELECTIONS
+from hilboost.learners.kernel_machine.basis import SELECTIONS
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.learners.kernel_machine.summary import KernelMachineSummary
 from hilboost.model.codecs import TargetCodec

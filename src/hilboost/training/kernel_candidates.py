@@ -16,8 +16,12 @@ from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats
 from hilboost.core.target import Target
 from hilboost.learners.kernel_machine.expansion import MetricExpansion
-from hilboost.learners.kernel_machine.metric_learner import MetricKernelLearner, MetricSpace
-from hilboost.learners.kernel_machine.metric_systems import NormalEquations, System
+from hilboost.learners.kernel_machine.metric_learner import (
+    MetricKernelLearner,
+    MetricSpace,
+    NormalEquations,
+    System,
+)
 from hilboost.learners.kernel_machine.tuning.scoring import Rows
 from hilboost.reductions.row_splits import once, parts
 

@@ -9,15 +9,15 @@ from hypothesis import strategies as st
 
 from hilboost.core.errors import InvalidParameter
 from hilboost.kernels import Constant, Gaussian, Kernel, Laplace, Matern
-from hilboost.learners.kernel_machine.basis import greedy
-from hilboost.learners.kernel_machine.basis import select as selection
-from hilboost.learners.kernel_machine.basis.greedy import (
+from hilboost.learners.kernel_machine import basis
+from hilboost.learners.kernel_machine.basis import (
+    SELECTIONS,
     ForwardFit,
+    Problem,
     ProjectedPosterior,
     information_gain,
+    select,
 )
-from hilboost.learners.kernel_machine.basis.problem import Problem
-from hilboost.learners.kernel_machine.basis.select import SELECTIONS, select
 
 KERNEL = 1.7 * Matern(1.5)
 SEEDS = st.integers(0, 10**6)
@@ -125,13 +125,13 @@ def test_forward_counts_weights_like_repeated_rows(seed):
         np.testing.assert_allclose(weighted.gains(repeated), gains, rtol=1e-7, atol=1e-10)
 
 
-@pytest.mark.parametrize("memory", [0, greedy.KEPT_BYTES])
+@pytest.mark.parametrize("memory", [0, basis.KEPT_BYTES])
 @given(seed=SEEDS)
 def test_forward_takes_the_best_row(seed, memory):
     X, y, weight = draw(seed)
     K = KERNEL.block(X, X)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(greedy, "KEPT_BYTES", memory)
+        patch.setattr(basis, "KEPT_BYTES", memory)
         chosen = choose("forward", KERNEL, X, y, weight, 0.3, 8, np.random.default_rng(0), None)
     for t, picked in enumerate(chosen):
         earlier = list(chosen[:t])
@@ -315,7 +315,7 @@ def test_rp_cholesky_ends_at_the_rank(kernel):
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 7])
 def test_rp_cholesky_draws_like_the_sequential_method(monkeypatch, size):
-    monkeypatch.setattr(selection, "_PIVOTS_AT_ONCE", size)
+    monkeypatch.setattr(basis, "_PIVOTS_AT_ONCE", size)
     X, weight = np.array([[0.0], [0.4], [1.0], [3.0]]), np.array([1.0, 2.0, 1.0, 3.0])
     kernel = Gaussian(1.0)
     K, rng = kernel.block(X, X), np.random.default_rng(0)

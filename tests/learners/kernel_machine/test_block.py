@@ -8,8 +8,8 @@ from tests.reference.machines import Staged, penalized, penalized_optimum, ridge
 from hilboost.core.errors import InvalidParameter
 from hilboost.core.target import Target
 from hilboost.kernels import Matern
-from hilboost.learners.kernel_machine.block import BlockLearner
 from hilboost.learners.kernel_machine.config import KernelMachineConfig
+from hilboost.learners.kernel_machine.kernel_learner import BlockLearner
 from hilboost.losses import BinomialLogLoss, MultinomialLogLoss
 
 KERNEL = Matern(1.0, 1.5)

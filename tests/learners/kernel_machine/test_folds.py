@@ -12,7 +12,7 @@ from hilboost.core.target import Target
 from hilboost.kernels import Gaussian
 from hilboost.kernels.marginal_likelihood import LogScalePrior, maximize
 from hilboost.learners.kernel_machine.config import KernelMachineConfig
-from hilboost.learners.kernel_machine.tuning.folds import FOLDS, FewRows, FoldErrors
+from hilboost.learners.kernel_machine.tuning.likelihood import FOLDS, FewRows, FoldErrors
 from hilboost.learners.kernel_machine.tuning.scoring import (
     FoldKernels,
     Rows,

@@ -11,14 +11,14 @@ from hilboost.core.target import Target
 from hilboost.kernels import Matern
 from hilboost.kernels.symmetric import SymmetricGram
 from hilboost.learners.kernel_machine.config import KernelMachineConfig
-from hilboost.learners.kernel_machine.full import FullLearner
-from hilboost.learners.kernel_machine.solvers.conjugate_gradients import ConjugateGradients
-from hilboost.learners.kernel_machine.solvers.nystroem import (
+from hilboost.learners.kernel_machine.conjugate_gradients import (
+    ConjugateGradients,
     Features,
     Nystroem,
     nystroem_factor,
     solve_rows,
 )
+from hilboost.learners.kernel_machine.full import FullLearner
 from hilboost.losses import AbsoluteError, BinomialLogLoss, MultinomialLogLoss, Poisson
 
 KERNEL = Matern(1.0, 1.5)

@@ -5,7 +5,7 @@ import pytest
 
 from hilboost import KernelBoostingRegressor
 from hilboost.backends.threads import ThreadTeam
-from hilboost.learners.kernel_machine.tuning.gradients import by_gradients, dependence
+from hilboost.learners.kernel_machine.tuning.refined_metrics import by_gradients, dependence
 from hilboost.learners.kernel_machine.tuning.scoring import Rows
 from hilboost.learners.kernel_machine.tuning.table_kernel import Columns
 

@@ -10,9 +10,9 @@ from hilboost.core.errors import IncompatibleParts, InvalidParameter
 from hilboost.core.target import Target
 from hilboost.kernels import Gaussian, Linear, Matern
 from hilboost.learners.kernel_machine.config import KernelMachineConfig
-from hilboost.learners.kernel_machine.reweighting import Reweighting
 from hilboost.learners.kernel_machine.several import SeveralKernelsLearner
 from hilboost.learners.kernel_machine.sparse import SparseLearner
+from hilboost.learners.kernel_machine.stage_system import Reweighting
 from hilboost.losses import BinomialLogLoss
 
 

@@ -9,7 +9,7 @@ from hilboost.core.errors import IncompatibleParts, InvalidParameter
 from hilboost.core.gradients import Gradients
 from hilboost.core.target import Target
 from hilboost.kernels import Gaussian, Matern
-from hilboost.learners.kernel_machine.basis.select import SELECTIONS
+from hilboost.learners.kernel_machine.basis import SELECTIONS
 from hilboost.learners.kernel_machine.config import KernelMachineConfig
 from hilboost.learners.kernel_machine.problem import StageProblem
 from hilboost.learners.kernel_machine.sparse import SparseLearner

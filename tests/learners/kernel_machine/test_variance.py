@@ -6,7 +6,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from hilboost import KernelBoostingClassifier, KernelBoostingRegressor
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.kernels import Gaussian
-from hilboost.learners.kernel_machine import variance
+from hilboost.learners.kernel_machine import summary
 
 NOISE = 0.01
 
@@ -22,7 +22,7 @@ def approximate(patch, n_landmarks=100):
     """Let the variances of more than ten rows be approximations."""
     sizes = {"_EXACT_UP_TO": 10, "_LANDMARKS": n_landmarks, "_NEIGHBORS": 250}
     for name, value in sizes.items():
-        patch.setattr(variance, name, value)
+        patch.setattr(summary, name, value)
 
 
 def fitted(X, y, weight=None):

@@ -20,18 +20,7 @@ from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
 from hilboost.kernels.gram import mean_diagonal, require_memory
 from hilboost.kernels.symmetric import SymmetricGram
-from hilboost.learners.kernel_machine.config import (
-    DIRECT_UP_TO,
-    KernelMachineConfig,
-    Workspace,
-    free_memory,
-    require_free,
-)
-from hilboost.learners.kernel_machine.descending import Descending
-from hilboost.learners.kernel_machine.kernel_learner import KernelLearner
-from hilboost.learners.kernel_machine.problem import StageProblem
-from hilboost.learners.kernel_machine.rounding import LARGEST_SHARE, share_of_rounding, unspoilt
-from hilboost.learners.kernel_machine.solvers.all_rows import (
+from hilboost.learners.kernel_machine.all_rows import (
     DirectNewton,
     DirectSolver,
     IterativeNewton,
@@ -40,8 +29,18 @@ from hilboost.learners.kernel_machine.solvers.all_rows import (
     SystemSnapshot,
     newton_system,
 )
-from hilboost.learners.kernel_machine.solvers.conjugate_gradients import largest_norm
-from hilboost.learners.kernel_machine.solvers.multipliers import Change
+from hilboost.learners.kernel_machine.config import (
+    DIRECT_UP_TO,
+    KernelMachineConfig,
+    Workspace,
+    free_memory,
+    require_free,
+)
+from hilboost.learners.kernel_machine.conjugate_gradients import largest_norm
+from hilboost.learners.kernel_machine.descending import Descending
+from hilboost.learners.kernel_machine.kernel_learner import KernelLearner
+from hilboost.learners.kernel_machine.problem import Change, StageProblem
+from hilboost.learners.kernel_machine.rounding import LARGEST_SHARE, share_of_rounding, unspoilt
 from hilboost.learners.kernel_machine.state import MachineSnapshot, MachineState
 from hilboost.learners.kernel_machine.tuning.choose import Choice
 

@@ -1,23 +1,36 @@
-"""The shared base of the learners of kernel stages."""
+"""The shared base of the learners of kernel stages, and the learner of blocks of rows."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any, Self
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self
 
+import numpy as np
+
+from hilboost.backends import array_api
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.base_model import Stage, Term
 from hilboost.core.capabilities import Capabilities
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.exchange import RowShare
+from hilboost.core.fitted_term import FittedTerm
+from hilboost.core.gradients import Gradients
 from hilboost.core.learner import Learner
+from hilboost.core.row_sample import RowSample
 from hilboost.core.split_settings import SplitSettings
 from hilboost.kernels.description import is_described
+from hilboost.kernels.gram import evaluate, require_memory
 from hilboost.learners.kernel_machine.config import KernelMachineConfig, Workspace
+from hilboost.learners.kernel_machine.descending import Descending
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
+from hilboost.learners.kernel_machine.problem import StageProblem
+from hilboost.learners.kernel_machine.rounding import unspoilt
+from hilboost.learners.kernel_machine.stage_system import StageSolver
 from hilboost.learners.kernel_machine.state import MachineSnapshot, MachineState
 from hilboost.learners.kernel_machine.tuning.choose import PenaltyChoice, SharedChoice
+
+_PATIENCE = 5
 
 
 class KernelLearner(Learner):
@@ -116,3 +129,91 @@ def tuned_briefly(learner: Learner) -> Learner:
     return (
         learner.with_setting(tunes_briefly=True) if isinstance(learner, KernelLearner) else learner
     )
+
+
+@dataclass(frozen=True)
+class BlockLearner(KernelLearner):
+    """A stage solves kernel ridge regression on the residual of one block of rows.
+
+    With weights α on the training rows, a block B takes the step
+    ``(K_BB + λ/w_B) δ = negative_B / w_B - λ/w_B α_B``, where ``w`` is sample weight times hessian.
+    For squared error, this is block coordinate descent on the dual of kernel ridge regression, and
+    converges to its solution.  The dual objective decreases in every stage, but not always the
+    penalized loss.
+
+    Losses whose curvature has no bound (:class:`~hilboost.core.gradients.Gradients`) would need
+    short steps.  For these, and for several kernels, the weights of the block are optimal on all
+    rows, as in a sparse stage.
+
+    Cost of a stage with a block of b rows: O(n b) kernel values and O(b³); O(n b²) if weights are
+    optimal on all rows.
+    """
+
+    setting: KernelMachineConfig = field(default_factory=KernelMachineConfig)
+    block_size: int = 2000
+
+    name: ClassVar[str] = "block"
+
+    def fit(
+        self, data: MachineState, gradients: Gradients, sample: RowSample, rng: np.random.Generator
+    ) -> list[FittedTerm]:
+        """Fit one expansion in the rows of a block."""
+        problem = data.problem(self.setting, *data.seen(gradients, sample))
+        alpha = data.component(problem.kernel, problem.n_outputs).alpha
+        dual_residual = problem.weighted_gradient - problem.regularization * alpha
+        rows = self._rows(dual_residual, problem.weight, rng)
+        b = len(rows)
+        require_memory(32.0 * b * b, data.workspace.memory, f"a block of {b} rows")
+        # The dual problem of a block takes the function for that of one kernel.
+        if problem.is_newton or self.setting.kernels:
+            return data.propose(unspoilt(self._newton_step(data, problem, rows), problem))
+        step = self._dual_step(data, problem, rows, dual_residual[rows])
+        return data.propose(unspoilt(step, problem, data.gained(problem)))
+
+    def _dual_step(
+        self, data: MachineState, problem: StageProblem, rows: Ints, dual_residual: Floats
+    ) -> Descending:
+        """The weights of a block that solve kernel ridge regression on its rows."""
+        kernel, curvature = problem.kernel, problem.curvature
+        w = np.ones((len(rows), 1)) if curvature is None else curvature[rows]
+        points = array_api.to_numpy(data.workspace.X[rows])
+        K = evaluate(kernel, points, points, data.workspace.team)
+        weights = _solve_block(K, problem.regularization, w, dual_residual)
+        data.refine_precision(kernel, rows, weights)
+        gram = data.workspace.gram(kernel, None, rows)
+        weights = array_api.like(weights, data.workspace.X, "float64")
+        outputs = array_api.to_numpy(gram.times(weights))
+        return data.step_of(problem, rows, array_api.to_numpy(weights), outputs)
+
+    def _newton_step(self, data: MachineState, problem: StageProblem, rows: Ints) -> Descending:
+        """The weights of a block that are optimal on all rows."""
+        data.expect_descent(1 if len(rows) == problem.n_rows else _PATIENCE)
+        system, a = StageSolver().solved(data, problem, rows)
+        if data.meets_corners(problem, rows):
+            return StageSolver().at_corners(data, problem, rows)
+        return data.step_of(problem, rows, a, system.outputs(a))
+
+    def _rows(self, residual: Floats, weight: Floats | None, rng: np.random.Generator) -> Ints:
+        """The rows of a block, ascending; half uniform, half by the squares of the residual."""
+        inside = np.arange(len(residual)) if weight is None else np.flatnonzero(weight)
+        b = min(self.block_size, len(inside))
+        largest = np.abs(residual[inside]).max()
+        probability = None
+        if largest > 0:
+            size = ((residual[inside] / largest) ** 2).sum(axis=1)
+            # The residual of a block that was just solved is zero.  Without the uniform half, two
+            # blocks could alternate.
+            probability = 0.5 * size / size.sum() + 0.5 / len(inside)
+        return np.sort(rng.choice(inside, b, replace=False, p=probability))
+
+
+def _solve_block(K: Floats, lam: float, w: Floats, residual: Floats) -> Floats:
+    """``(K + λ/w) δ = residual / w``, with one factor if all outputs share the weights."""
+    delta = np.empty_like(residual)
+    shared = w.shape[1] == 1
+    for column in range(1 if shared else residual.shape[1]):
+        columns = slice(None) if shared else slice(column, column + 1)
+        own = w[:, column]
+        factor = array_api.cholesky(array_api.add_to_diagonal(K.copy(), lam / own))
+        delta[:, columns] = array_api.solve_cholesky(factor, residual[:, columns] / own[:, None])
+    return delta

@@ -23,8 +23,7 @@ from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
 from hilboost.kernels import Kernel
 from hilboost.kernels.gram import require_memory
-from hilboost.learners.kernel_machine.basis.greedy import KEPT_BYTES, refuse_many_rows
-from hilboost.learners.kernel_machine.basis.select import COLUMNS_HELD
+from hilboost.learners.kernel_machine.basis import COLUMNS_HELD, KEPT_BYTES, refuse_many_rows
 from hilboost.learners.kernel_machine.config import Workspace
 from hilboost.learners.kernel_machine.kernel_learner import KernelLearner
 from hilboost.learners.kernel_machine.problem import StageProblem

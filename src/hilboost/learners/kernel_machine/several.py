@@ -25,7 +25,7 @@ from hilboost.learners.kernel_machine.config import KernelMachineConfig, Workspa
 from hilboost.learners.kernel_machine.descending import Descending, Descent
 from hilboost.learners.kernel_machine.kernel_learner import KernelLearner
 from hilboost.learners.kernel_machine.problem import StageProblem
-from hilboost.learners.kernel_machine.reweighting import (
+from hilboost.learners.kernel_machine.stage_system import (
     ReweightedSnapshot,
     ReweightedStages,
     origins,

@@ -17,26 +17,29 @@ from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
 from hilboost.kernels import Kernel
 from hilboost.kernels.gram import evaluate, require_memory
-from hilboost.learners.kernel_machine.basis.greedy import refuse_many_rows
-from hilboost.learners.kernel_machine.basis.problem import Problem
-from hilboost.learners.kernel_machine.basis.select import COLUMNS_HELD, select
+from hilboost.learners.kernel_machine.basis import (
+    COLUMNS_HELD,
+    Problem,
+    refuse_many_rows,
+    select,
+)
 from hilboost.learners.kernel_machine.config import KernelMachineConfig, Workspace
+from hilboost.learners.kernel_machine.conjugate_gradients import (
+    ConjugateGradients,
+    largest_norm,
+)
 from hilboost.learners.kernel_machine.descending import Descending
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.learners.kernel_machine.kernel_learner import KernelLearner
 from hilboost.learners.kernel_machine.problem import StageProblem
-from hilboost.learners.kernel_machine.reweighting import (
+from hilboost.learners.kernel_machine.rounding import unspoilt
+from hilboost.learners.kernel_machine.stage_system import (
     ReweightedSnapshot,
     ReweightedStages,
+    StageSolver,
     require_kept,
     require_squared_error,
 )
-from hilboost.learners.kernel_machine.rounding import unspoilt
-from hilboost.learners.kernel_machine.solvers.conjugate_gradients import (
-    ConjugateGradients,
-    largest_norm,
-)
-from hilboost.learners.kernel_machine.stage_system import StageSolver
 from hilboost.learners.kernel_machine.state import MachineSnapshot, MachineState
 
 _JITTER = 1e-9
@@ -117,7 +120,7 @@ class SparseLearner(KernelLearner):
     setting: KernelMachineConfig = field(default_factory=KernelMachineConfig)
     n_basis: int = 1000  # number of basis vectors of a stage
     subset_size: int | None = None  # number of rows that they are chosen from; ``None`` means all
-    # A name of :data:`~hilboost.learners.kernel_machine.basis.select.SELECTIONS`
+    # A name of :data:`~hilboost.learners.kernel_machine.basis.SELECTIONS`
     selection: str = "residual"
     # κ, for ``selection="forward"``: number of rows scored in each step; ``None`` means all
     n_candidates: int | None = 59

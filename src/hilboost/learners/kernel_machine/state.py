@@ -21,9 +21,16 @@ from hilboost.learners.kernel_machine.config import KernelMachineConfig, Workspa
 from hilboost.learners.kernel_machine.descending import Conversion, Descending, Descent
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.learners.kernel_machine.inputs import Inputs
-from hilboost.learners.kernel_machine.problem import Component, CornerRows, StageProblem
+from hilboost.learners.kernel_machine.problem import (
+    Change,
+    Component,
+    CornerRows,
+    Newton,
+    Penalty,
+    StageProblem,
+    minimizer,
+)
 from hilboost.learners.kernel_machine.rounding import ROWS_CHECKED, loses_digits
-from hilboost.learners.kernel_machine.solvers.multipliers import Change, Newton, Penalty, minimizer
 from hilboost.learners.kernel_machine.summary import StageKernels
 from hilboost.learners.kernel_machine.tuning.choose import (
     Choice,

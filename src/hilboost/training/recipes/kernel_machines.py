@@ -18,9 +18,9 @@ from hilboost.core.loss import Loss
 from hilboost.core.rule import Rule
 from hilboost.kernels import Kernel, as_kernel, as_kernels
 from hilboost.kernels.base import first_of_equals
-from hilboost.learners.kernel_machine.block import BlockLearner
 from hilboost.learners.kernel_machine.config import DIRECT_UP_TO, KernelMachineConfig, memory_budget
 from hilboost.learners.kernel_machine.full import FullLearner
+from hilboost.learners.kernel_machine.kernel_learner import BlockLearner
 from hilboost.learners.kernel_machine.nested import NestedLearner
 from hilboost.learners.kernel_machine.several import SeveralKernelsLearner
 from hilboost.learners.kernel_machine.sparse import SparseLearner

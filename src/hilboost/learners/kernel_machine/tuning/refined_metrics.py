@@ -1,9 +1,12 @@
 """Metrics in place of the diagonal one, where held-out rows show that they suit.
 
-These are linear maps of the features, and additive kernels.
+These are linear maps of the features, and additive kernels.  The gradients of fitted functions also
+give length scales of a kernel of a table, and the columns that matter.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +21,15 @@ from hilboost.learners.kernel_machine.tuning.metric import (
     Fit,
     Metric,
     Problem,
+    learned_metric,
 )
 from hilboost.learners.kernel_machine.tuning.scoring import (
+    Candidate,
     Rows,
     mean_and_standard_error,
     while_better,
 )
+from hilboost.learners.kernel_machine.tuning.table_kernel import USUAL_FAMILY, Columns, TableKernel
 
 # Of linear maps:
 _ROUNDS = 3
@@ -36,7 +42,7 @@ _BETTER_MAP = 0.9  # all rounds must decrease the error of the other rows by thi
 _DROPPED = 1e-5  # share of the largest eigenvalue
 
 # Of additive kernels:
-_FEWEST_ROWS = 60  # of each part
+_FEWEST_OF_A_PART = 60  # rows
 # Rows that are learned from, rows that judge, steps, and the factor by which the error must be
 # smaller: a first look, and the comparison that counts.
 _LOOKS = ((120, 300, 15, 1.0), (300, 600, 25, 0.95))
@@ -44,6 +50,10 @@ _ERRORS = 2.0  # standard errors that the gain must exceed
 _SPREAD = 3.0  # of the logarithms of the length scales
 _FIRST_NOISE = 0.03
 _RIDGES = (0.3, 1.0, 3.0)  # factors of the ridge that are compared
+
+# Of length scales:
+_FEWEST_ROWS, _ROWS, _ROWS_OF_MAP = 20, 400, 1000
+_MOST_COLUMNS, _MOST_ADDITIVE = 256, 24
 
 
 def refined_metrics(
@@ -152,7 +162,7 @@ def additive_metric(
     learned, judged = Problem.divided(rows, team)
     used = np.flatnonzero(metric.axes)
     axes = stationary.axes if stationary.axes.ndim > 1 else np.diag(stationary.axes)
-    if min(len(learned.Z), len(judged.Z)) < _FEWEST_ROWS or len(used) < 2:
+    if min(len(learned.Z), len(judged.Z)) < _FEWEST_OF_A_PART or len(used) < 2:
         return None
     for n_rows, n_judged, n_steps, enough in _LOOKS:
         some = judged.first(n_judged)
@@ -198,3 +208,67 @@ def _errors(problem: Problem, K: NDArray, ridge: float) -> Floats:
     residuals = [problem.residuals(K, ridge * factor)[0] for factor in _RIDGES]
     found = [(left**2).sum(axis=1) for left in residuals]
     return min(found, key=lambda errors: float(errors @ problem.weight))
+
+
+def by_gradients(columns: Columns, sampled: Rows, team: ThreadTeam) -> list[Candidate[TableKernel]]:
+    """Kernels of the numeric columns along which a fitted function varies most.
+
+    The first has length scales from the gradients of fits to some hundred rows.  These fits start
+    from equal scales, and from the dependence of the targets on single columns, which shows on more
+    rows.  Unlike the likelihood, they need no model of the noise.  A linear map and an
+    additive kernel follow if they are clearly better.  The list is empty if no column varies, or
+    if there are very few rows.
+    """
+    X, numeric = np.asarray(sampled.X, dtype=np.float64), np.array(columns.numeric)
+    numeric = numeric[X[:, numeric].std(axis=0) > 0]
+    if len(X) < _FEWEST_ROWS or not len(numeric):
+        return []
+    Z, spread = standardized(X[:, numeric]), X[:, numeric].std(axis=0)
+    strength = dependence(Z, sampled.Y)
+    kept, table = np.sort(strongest(strength, _MOST_COLUMNS)), replace(sampled, X=Z)
+    metric = learned_metric(table.first(_ROWS).of_columns(kept), strength[kept], team)
+    places = np.flatnonzero(metric.axes)
+    kept, metric = kept[places], replace(metric, axes=metric.axes[places])
+    spread, rows = spread[kept], table.first(_ROWS_OF_MAP).of_columns(kept)
+    kernel = columns.part(tuple(numeric[kept].tolist())).kernel(USUAL_FAMILY, 1.0)
+    metrics = [metric, *refined_metrics(rows, metric, _MOST_ADDITIVE, team)]
+    return [Candidate(_with_metric(kernel, one, spread), one.ridge) for one in metrics]
+
+
+def _with_metric(kernel: TableKernel, metric: Metric, spread: Floats) -> TableKernel:
+    """The kernel with a metric of columns that were divided by their spreads (d,)."""
+    if metric.axes.ndim > 1:
+        return kernel.mapped(metric.axes / spread[:, None])
+    scales = spread / metric.axes
+    if metric.shares is None:
+        return kernel.with_scales(scales)
+    numbers = Additive(scales, *metric.shares.tolist())
+    return replace(kernel, family="additive", numeric=numbers)
+
+
+def strongest(strength: Floats, n: int) -> NDArray[np.intp]:
+    """Positions of up to ``n`` of the largest numbers, in descending order."""
+    return np.argsort(-strength, kind="stable")[:n]
+
+
+def dependence(Z: Floats, Y: Floats) -> Floats:
+    """How much targets (m, r) depend on each of some standardized columns (m, d), as (d,) floats.
+
+    It is the largest squared correlation of a column or its square with a target or its size, in
+    units of its standard error, less what the largest of so many correlations is by chance.  An
+    interaction of two columns without main effects shows in the sizes.
+    """
+    outputs = standardized(np.hstack([Y, np.abs(Y)]))
+    largest = np.zeros(Z.shape[1])
+    for inputs in (Z, standardized(Z * Z)):
+        correlation = inputs.T @ outputs / len(Z)
+        largest = np.maximum(largest, len(Z) * (correlation**2).max(axis=1))
+    by_chance = 2 * np.log(2 * Z.shape[1] * outputs.shape[1])
+    return np.maximum(largest - by_chance, 0.0)
+
+
+def standardized(X: Floats) -> Floats:
+    """Columns of mean zero and variance one; constant columns become zero."""
+    X = X - X.mean(axis=0)
+    spread = X.std(axis=0)
+    return X / np.where(spread > 0, spread, 1.0)

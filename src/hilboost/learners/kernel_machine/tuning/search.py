@@ -14,19 +14,20 @@ from functools import cached_property, partial
 from hilboost.backends.threads import ThreadTeam
 from hilboost.backends.work_clock import working_seconds
 from hilboost.kernels.marginal_likelihood import Effort
-from hilboost.learners.kernel_machine.tuning.folds import FOLDS, FewRows
-from hilboost.learners.kernel_machine.tuning.gradients import by_gradients
 from hilboost.learners.kernel_machine.tuning.likelihood import (
+    FOLDS,
     ROUGH,
     ROWS_FIRST,
     ROWS_OF_LIKELIHOOD,
     ROWS_PER_SCALE,
     START_NOISE,
+    FewRows,
     more_likely,
     most_likely,
     most_likely_map,
     starts_of,
 )
+from hilboost.learners.kernel_machine.tuning.refined_metrics import by_gradients
 from hilboost.learners.kernel_machine.tuning.scoring import (
     ROWS_OF_LEAVE_ONE_OUT,
     Candidate,

@@ -23,14 +23,15 @@ from hilboost.kernels import Kernel
 from hilboost.kernels.gram import evaluate
 from hilboost.kernels.symmetric import SymmetricGram
 from hilboost.learners.kernel_machine.config import Workspace
-from hilboost.learners.kernel_machine.problem import Component, StageProblem
-from hilboost.learners.kernel_machine.solvers.conjugate_gradients import (
+from hilboost.learners.kernel_machine.conjugate_gradients import (
     ConjugateGradients,
+    Features,
+    Nystroem,
     Progress,
     largest_norm,
+    nystroem_factor,
 )
-from hilboost.learners.kernel_machine.solvers.multipliers import Change
-from hilboost.learners.kernel_machine.solvers.nystroem import Features, Nystroem, nystroem_factor
+from hilboost.learners.kernel_machine.problem import Change, Component, StageProblem
 
 _LARGEST_RATIO = 1e8  # of D to the mean of k(x, x), for rows that hardly curve the loss
 _SMALLEST_CURVATURE = 1e-300

@@ -1,1 +1,0 @@
-"""Linear systems of kernel machines: direct solvers, and preconditioned conjugate gradients."""
