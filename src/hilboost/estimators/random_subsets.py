@@ -34,7 +34,7 @@ from hilboost.learners.kernel_machine.descending import Conversion
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.learners.kernel_machine.full import FullLearner
 from hilboost.learners.kernel_machine.summary import KernelMachineSummary
-from hilboost.learners.kernel_machine.tuning.choose import choose
+from hilboost.learners.kernel_machine.tuning.choose import Chooser
 from hilboost.model import AdditiveModel
 from hilboost.model.codecs import TargetCodec
 from hilboost.model.fit_facts import is_auto
@@ -173,7 +173,7 @@ class SubsetEnsemble(KernelMachineEstimator):
             observed = in_units.negative_gradient / conversion.unit
             workspace = workspace.observing(observed, target.dependence)
             seen, weight = conversion.seen(in_units, RowSample(None, target.weight))
-            choice = choose(config, workspace, seen, weight, size)
+            choice = Chooser(config, workspace, size).choice(seen, weight)
             workspace, lam = choice.settled(workspace, weight)
             kernel, residual = choice.kernel, gradients.negative_gradient
             maker = MemberFitter(data, seed, initial_raw, workspace, kernel, lam, residual, sizes)

@@ -8,7 +8,7 @@ from hilboost.core.gradients import Gradients
 from hilboost.kernels import Gaussian, Linear, OnColumns
 from hilboost.kernels.marginal_likelihood import SharePrior
 from hilboost.learners.kernel_machine.config import KernelMachineConfig
-from hilboost.learners.kernel_machine.tuning.choose import choose, effective_number
+from hilboost.learners.kernel_machine.tuning.choose import Chooser, effective_number
 
 KERNELS = tuple(OnColumns(kernel, [k]) for k, kernel in enumerate((Gaussian(1.0), Linear())))
 
@@ -17,7 +17,7 @@ def chosen(X, Y, kernels=KERNELS):
     config = KernelMachineConfig(kernels=kernels)
     workspace = config.prepare(X, None, 0, 1)
     with workspace.team:
-        return choose(config, workspace, Gradients(Y), None)
+        return Chooser(config, workspace).choice(Gradients(Y), None)
 
 
 def shares(found):

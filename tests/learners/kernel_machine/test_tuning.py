@@ -14,7 +14,7 @@ from hilboost.core.gradients import Gradients
 from hilboost.kernels import Delta, Gaussian, Kernel, Mapped, Matern, OnColumns, Stationary
 from hilboost.learners.kernel_machine.config import KernelMachineConfig
 from hilboost.learners.kernel_machine.tuning import scoring, search
-from hilboost.learners.kernel_machine.tuning.choose import choose
+from hilboost.learners.kernel_machine.tuning.choose import Chooser
 from hilboost.learners.kernel_machine.tuning.scoring import Candidate, Rows, leave_one_out
 from hilboost.learners.kernel_machine.tuning.table_kernel import (
     FAMILIES,
@@ -40,7 +40,7 @@ def chosen(X, Y, weight=None, n_threads=1, seed=0, **setting):
     setting = KernelMachineConfig(**setting)
     data = setting.prepare(X, weight, seed, n_threads)
     try:
-        choice = choose(setting, data, Gradients(Y), weight)
+        choice = Chooser(setting, data).choice(Gradients(Y), weight)
         return choice.kernel, choice.settled(data, weight)[1]
     finally:
         data.team.__exit__()

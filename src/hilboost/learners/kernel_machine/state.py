@@ -34,9 +34,9 @@ from hilboost.learners.kernel_machine.rounding import ROWS_CHECKED, loses_digits
 from hilboost.learners.kernel_machine.summary import StageKernels
 from hilboost.learners.kernel_machine.tuning.choose import (
     Choice,
+    Chooser,
     PenaltyChoice,
     SharedChoice,
-    choose,
 )
 
 
@@ -125,8 +125,11 @@ class MachineState:
             # From the rows of the stage, or once for all members from all rows.
             first, own = self._first or (gradients, weight)
             self._first = None
-            find = partial(choose, config, self.workspace, first, own)
-            find = partial(find, self.n_effective, self.iterates, self.choose_penalty)
+            limits = self.n_effective, self.iterates
+            chooser = Chooser(
+                config, self.workspace, self.n_effective, self.iterates, self.choose_penalty
+            )
+            find = partial(chooser.choice, first, own)
             found = find() if self.shared is None else self.shared.settled(find)
             # A time limit may end the search of another worker earlier.
             exchange = self.workspace.exchange

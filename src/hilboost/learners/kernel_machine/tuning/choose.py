@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from threading import Lock
 from typing import Any, ClassVar
 
@@ -87,39 +86,113 @@ class Choice:
         return 10 * eps * mass * mean_diagonal(self.kernel, workspace.X[:256])
 
 
-def choose(
-    config: KernelMachineConfig,
-    workspace: Workspace,
-    gradients: Gradients,
-    weight: Floats | None,  # (n,) float64 or None: zero for rows outside the sample
-    # number of basis vectors that the model can have, if fewer than rows
-    n_effective: float = np.inf,
-    # whether the fit takes conjugate gradient steps on all rows, which a small λ slows down
-    iterates: bool = False,
-    # chooses λ instead, for other losses than squared error
-    choose_penalty: PenaltyChoice | None = None,
-) -> Choice:
-    """Choose what the user left open, from the gradients of the first stage.
+@dataclass(frozen=True, eq=False)
+class Chooser:
+    """Chooses what the user left open, from the gradients of the first stage."""
 
-    If few rows hold most of the curvature, as with offsets that differ by orders of magnitude, the
-    gradients hide the function.  Newton steps, with the curvature as weights, may show it.  Several
-    kernels are used as they are if λ is given.
-    """
-    kernel, regularization = config.given_kernel, config.given_regularization
-    if config.tuning == "auto" and kernel is not None and regularization is not None:
-        return Choice(kernel, regularization, parts=config.kernels)
-    if regularization is not None or config.tuning != "auto":
-        choose_penalty = None
-    chosen = partial(_chosen, config, workspace, n_effective, iterates, choose_penalty)
-    choice, loss = chosen(gradients, weight)
-    curvature = gradients.hessian
-    can_vary = choose_penalty is not None and kernel is None
-    can_vary = can_vary and config.tuning_seconds is None and workspace.observed is None
-    if can_vary and curvature is not None and gradients.corners is None and _is_uneven(curvature):
-        steps = replace(gradients, negative_gradient=gradients.negative_gradient / curvature)
-        rival, its_loss = chosen(steps, curvature[:, 0] * (1.0 if weight is None else weight))
-        choice = rival if its_loss < loss else choice
-    return choice
+    config: KernelMachineConfig
+    workspace: Workspace
+    # number of basis vectors that the model can have, if fewer than rows
+    n_effective: float = np.inf
+    # whether the fit takes conjugate gradient steps on all rows, which a small λ slows down
+    iterates: bool = False
+    # chooses λ instead, for other losses than squared error
+    choose_penalty: PenaltyChoice | None = None
+
+    def choice(self, gradients: Gradients, weight: Floats | None) -> Choice:
+        """Kernel and λ, for gradients and sample weights (n,), zero for rows outside the sample.
+
+        If few rows hold most of the curvature, as with offsets that differ by orders of magnitude,
+        the gradients hide the function.  Newton steps, with the curvature as weights, may show it.
+        Several kernels are used as they are if λ is given.
+        """
+        config, curvature = self.config, gradients.hessian
+        kernel, regularization = config.given_kernel, config.given_regularization
+        if config.tuning == "auto" and kernel is not None and regularization is not None:
+            return Choice(kernel, regularization, parts=config.kernels)
+        choice, loss = self._chosen(gradients, weight)
+        can_vary = self._scores_losses and kernel is None and config.tuning_seconds is None
+        can_vary = can_vary and self.workspace.observed is None and gradients.corners is None
+        if can_vary and curvature is not None and _is_uneven(curvature):
+            steps = replace(gradients, negative_gradient=gradients.negative_gradient / curvature)
+            mass = curvature[:, 0] * (1.0 if weight is None else weight)
+            rival, its_loss = self._chosen(steps, mass)
+            choice = rival if its_loss < loss else choice
+        return choice
+
+    @property
+    def _scores_losses(self) -> bool:
+        """Whether λ is chosen by the loss itself."""
+        is_open = self.config.given_regularization is None and self.config.tuning == "auto"
+        return is_open and self.choose_penalty is not None
+
+    def _chosen(self, gradients: Gradients, weight: Floats | None) -> tuple[Choice, float]:
+        """Choose by the negative gradients; also return the held-out loss, if λ is chosen by it."""
+        sample, kernels = StandardizedSample.of(self.workspace, gradients, weight), ()
+        # Each candidate runs on one thread: the choice is the same on any number of threads.
+        with array_api.one_blas_thread(), side_by_side(self.workspace, len(sample.rows)) as team:
+            if self.config.kernels:
+                best, kernels = self._best_sum(sample, team)
+            else:
+                best = self._best(sample, team)
+        regularization, loss = self.config.given_regularization, np.inf
+        if self._scores_losses and self.choose_penalty is not None:
+            regularization, loss = self.choose_penalty(
+                self.workspace, best.kernel, self.n_effective, best.folds
+            )
+        elif regularization is None:
+            regularization = best.regularization * sample.mass
+        kernel = Sum(kernels) if kernels else best.kernel
+        return Choice(kernel, regularization, *sample.held_out(best), kernels), loss
+
+    def _best(self, sample: StandardizedSample, team: ThreadTeam) -> Candidate[Kernel]:
+        """Kernel and λ for standardized targets, by the method of the config."""
+        config, kernel, rows = self.config, self.config.given_kernel, sample.rows
+        columns = Columns.of(rows.X.shape[1], config.categorical)
+        if config.tuning == "marginal_likelihood":
+            return by_likelihood(kernel, columns, rows)
+        if config.tuning == "mean_distance":
+            kernel = by_mean_distance(rows)
+        if kernel is not None:
+            return lambda_on_grid(kernel, rows, team)
+        n, clock = min(sample.n, self.n_effective), Clock(config.tuning_seconds)
+        is_wide = clock.is_wide and not config.tunes_briefly
+        search = Search(columns, rows, n, self._floor(sample), team, clock, is_wide)
+        best = search.best()
+        folds = search.folds_of(best) if self._scores_losses else None
+        plain: Any = best  # the search has its own form of kernels
+        return replace(plain, kernel=best.kernel.plain, folds=folds)
+
+    def _floor(self, sample: StandardizedSample) -> float:
+        """The smallest λ for which the rest of the fit converges in time."""
+        n = min(sample.n, self.n_effective)
+        if n <= DIRECT_UP_TO:
+            return SMALLEST_LAMBDA
+        hurries = self.iterates and self.config.tuning_seconds is not None
+        if hurries and n > _ROWS_OF_SLOW_STEPS:
+            return _SMALLEST_HURRIED_LAMBDA
+        return _SMALLEST_ITERATIVE_LAMBDA
+
+    def _best_sum(
+        self, sample: StandardizedSample, team: ThreadTeam
+    ) -> tuple[Candidate[Kernel], tuple[Kernel, ...]]:
+        """The sum of the kernels, and the kernels with their amplitudes.
+
+        The order of the kernels has no effect on the choice.  Their amplitudes maximize the
+        posterior density of the sum on 500 rows, the marginal likelihood times a prior in favor of
+        equal shares, and λ minimizes the leave-one-out error of the sum.  With
+        ``tuning="marginal_likelihood"``, the hyperparameters of the kernels are fitted as well.
+        """
+        config, rows = self.config, sample.rows
+        order = _canonical_order(config.kernels, rows)
+        start = _unit_sum([config.kernels[k] for k in order], rows.X)
+        if config.tuning == "marginal_likelihood":
+            columns = Columns.of(rows.X.shape[1], config.categorical)
+            best = by_likelihood(start, columns, rows)
+        else:
+            best = _by_amplitudes(start, rows, self._floor(sample), team)
+        found = best.kernel.parts  # type: ignore[attr-defined]
+        return best, tuple(found[order.index(k)] for k in range(len(order)))
 
 
 def _is_uneven(curvature: Floats) -> bool:
@@ -127,33 +200,6 @@ def _is_uneven(curvature: Floats) -> bool:
     if curvature.shape[1] > 1 or not (curvature > 0).all():
         return False
     return bool(curvature.mean() ** 2 < _EVENNESS * (curvature**2).mean())
-
-
-def _chosen(
-    config: KernelMachineConfig,
-    workspace: Workspace,
-    n_effective: float,
-    iterates: bool,
-    choose_penalty: PenaltyChoice | None,
-    gradients: Gradients,  # only the negative gradients are used
-    weight: Floats | None,
-) -> tuple[Choice, float]:
-    """Choose by the gradients; also return the held-out loss, if λ was chosen by it."""
-    sample, kernels = StandardizedSample.of(workspace, gradients, weight), config.kernels
-    floor = lambda_floor(config, min(sample.n, n_effective), iterates)
-    # Each candidate runs on one thread: the choice is the same on any number of threads.
-    with array_api.one_blas_thread(), side_by_side(workspace, len(sample.rows)) as team:
-        if kernels:
-            best, kernels = _best_sum(config, sample.rows, floor, team)
-        else:
-            best = _best(config, sample, n_effective, floor, team, choose_penalty is not None)
-    regularization, loss = config.given_regularization, np.inf
-    if choose_penalty is not None:
-        regularization, loss = choose_penalty(workspace, best.kernel, n_effective, best.folds)
-    elif regularization is None:
-        regularization = best.regularization * sample.mass
-    kernel = Sum(kernels) if kernels else best.kernel
-    return Choice(kernel, regularization, *sample.held_out(best), kernels), loss
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,48 +275,6 @@ def side_by_side(workspace: Workspace, n_rows: int) -> Iterator[ThreadTeam]:
         yield team
 
 
-def _best(
-    config: KernelMachineConfig,
-    sample: StandardizedSample,
-    n_effective: float,
-    floor: float,
-    team: ThreadTeam,
-    needs_folds: bool,
-) -> Candidate[Kernel]:
-    """Kernel and λ for standardized targets, by the method of the config."""
-    kernel = config.given_kernel
-    columns = Columns.of(sample.rows.X.shape[1], config.categorical)
-    if config.tuning == "marginal_likelihood":
-        return by_likelihood(kernel, columns, sample.rows)
-    if config.tuning == "mean_distance":
-        return lambda_on_grid(by_mean_distance(sample.rows), sample.rows, team)
-    if kernel is not None:
-        return lambda_on_grid(kernel, sample.rows, team)
-    n = min(sample.n, n_effective)
-    clock = Clock(config.tuning_seconds)
-    is_wide = clock.is_wide and not config.tunes_briefly
-    search = Search(columns, sample.rows, n, floor, team, clock, is_wide)
-    best = search.best()
-    return Candidate(
-        best.kernel.plain,
-        best.regularization,
-        best.error,
-        best.predicted,
-        best.rows,
-        search.folds_of(best) if needs_folds else None,
-    )
-
-
-def lambda_floor(config: KernelMachineConfig, n: float, iterates: bool) -> float:
-    """The smallest λ for which the rest of a fit to ``n`` rows converges in time."""
-    if n <= DIRECT_UP_TO:
-        return SMALLEST_LAMBDA
-    hurries = iterates and config.tuning_seconds is not None
-    if hurries and n > _ROWS_OF_SLOW_STEPS:
-        return _SMALLEST_HURRIED_LAMBDA
-    return _SMALLEST_ITERATIVE_LAMBDA
-
-
 class SharedChoice:
     """The kernel and λ of all members of an ensemble.
 
@@ -290,30 +294,6 @@ class SharedChoice:
             return self._found
 
 
-def _best_sum(
-    config: KernelMachineConfig,  # has the kernels, which are all different
-    sampled: Rows,
-    floor: float,  # smallest λ
-    team: ThreadTeam,
-) -> tuple[Candidate[Kernel], tuple[Kernel, ...]]:
-    """The sum of the kernels, and the kernels with their amplitudes.
-
-    The order of the kernels has no effect on the choice.  Their amplitudes maximize the posterior
-    density of the sum on 500 rows, the marginal likelihood times a prior in favor of equal shares,
-    and λ minimizes the leave-one-out error of the sum.  With ``tuning="marginal_likelihood"``, the
-    hyperparameters of the kernels are fitted as well.
-    """
-    order = _canonical_order(config.kernels, sampled)
-    ordered = [config.kernels[k] for k in order]
-    if config.tuning == "marginal_likelihood":
-        columns = Columns.of(sampled.X.shape[1], config.categorical)
-        best = by_likelihood(_unit_sum(ordered, sampled.X), columns, sampled)
-    else:
-        best = _by_amplitudes(ordered, sampled, floor, team)
-    found = best.kernel.parts  # type: ignore[attr-defined]
-    return best, tuple(found[order.index(k)] for k in range(len(order)))
-
-
 def _unit_sum(kernels: Sequence[Kernel], X: Floats) -> Sum:
     """The sum of the kernels, each with the same mean of k(x, x)."""
     X = X[:ROWS_OF_LEAVE_ONE_OUT]
@@ -326,11 +306,8 @@ def _unit_sum(kernels: Sequence[Kernel], X: Floats) -> Sum:
     )
 
 
-def _by_amplitudes(
-    kernels: Sequence[Kernel], sampled: Rows, floor: float, team: ThreadTeam
-) -> Candidate[Kernel]:
-    """The sum of the kernels with the most probable amplitudes, and the best λ."""
-    start = _unit_sum(kernels, sampled.X)
+def _by_amplitudes(start: Sum, sampled: Rows, floor: float, team: ThreadTeam) -> Candidate[Kernel]:
+    """A sum of kernels with the most probable amplitudes, and the best λ."""
     if not sampled.Y.any() or len(sampled) < 3:
         return Candidate(start, 1e-2)
     rows = sampled.first(_ROWS_OF_AMPLITUDES)
@@ -345,10 +322,9 @@ def _by_amplitudes(
     strength = rows.Y.shape[1] / effective_number(rows.Y)
     prior = SharePrior(looked_up.log_parameters, strength)
     found = maximize(looked_up, START_NOISE, numbers, rows.Y, prior=prior)
-    factors = [part.factor for part in found.kernel.parts]
-    parts = [Scaled(kernel, factor) for kernel, factor in zip(kernels, factors, strict=True)]
+    pairs = zip(start.parts, found.kernel.parts, strict=True)
+    total = Sum(tuple(Scaled(part.kernel, likely.factor) for part, likely in pairs))
     rows = sampled.first(ROWS_OF_LEAVE_ONE_OUT)
-    total = Sum(tuple(parts))
     # The most likely noise of a few rows can be almost 0, from where the search goes not far.
     starts = [
         leave_one_out(Candidate[Kernel](total, max(noise, floor)), rows)
