@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Self
 
 import numpy as np
@@ -23,6 +23,7 @@ _USUAL_EXPONENT = 100  # of gradients, which are squared and divided by λ
 class Descending(FittedTerm[KernelExpansion]):
     """An expansion, and the change of the penalized loss along it."""
 
+    outputs: Floats = field(default_factory=lambda: np.empty((0, 0)))  # (n, r) float64
     # float or (r,) float64: of the penalty: a multiple ``c`` of the step adds ``slope c + ½
     # curvature c²``.  A number means one length for all outputs, an array a length for each.
     slope: Floats | float = 0.0
@@ -49,34 +50,21 @@ class Descending(FittedTerm[KernelExpansion]):
 
     @classmethod
     def along(
-        cls,
-        problem: StageProblem,
-        model: KernelExpansion,
-        outputs: Floats,  # (n, r) float64: its values on the training rows
-        # (m, r) float64: values of the penalized function so far, and of the step, at the basis
-        # vectors
-        function: Floats,
-        step: Floats,
+        cls, problem: StageProblem, model: KernelExpansion, outputs: Floats, function: Floats
     ) -> Descending:
-        """A step with one length for every output, or for all if the curvature is isotropic."""
+        """A step with one length for every output, or for all if the curvature is isotropic.
+
+        ``outputs`` (n, r) are its values on the training rows, and ``function`` (m, r) those of the
+        penalized function so far at the basis vectors.
+        """
         lam, weights = problem.regularization, model.weights
         slope = lam * (weights * function).sum(axis=0)
-        curvature = lam * (weights * step).sum(axis=0)
+        curvature = lam * (weights * outputs[model.rows]).sum(axis=0)
         descent = (problem.weighted_gradient * outputs).sum(axis=0) - slope
         if problem.gradients.structure.isotropic:
             slope, curvature, descent = (float(v.sum()) for v in (slope, curvature, descent))
         term = Term.of(model, slice(0, outputs.shape[1]))
         return cls(term, outputs=outputs, slope=slope, curvature=curvature, descent=descent)
-
-    def multiplied(self, factor: Floats | float) -> Self:
-        """The expansion with its weights and outputs multiplied by a number, or one per output.
-
-        Slope, curvature and descent still refer to the step itself.
-        """
-        assert self.outputs is not None
-        model = self.term.model
-        term = self.term.with_model(replace(model, weights=model.weights * factor))
-        return replace(self, term=term, outputs=self.outputs * factor)
 
     def shortened(self, length: Floats) -> Self:
         """A part of the step, (r,) float64 of every output."""
@@ -89,8 +77,11 @@ class Descending(FittedTerm[KernelExpansion]):
     def _rescaled(
         self, factor: Floats | float, of_slope: Floats | float, of_curvature: Floats | float
     ) -> Self:
+        model = self.term.model
         return replace(
-            self.multiplied(factor),
+            self,
+            term=self.term.with_model(replace(model, weights=model.weights * factor)),
+            outputs=self.outputs * factor,
             slope=self.slope * of_slope,
             curvature=self.curvature * of_curvature,
             descent=self.descent * of_slope,
@@ -100,7 +91,6 @@ class Descending(FittedTerm[KernelExpansion]):
         """The step with row numbers and outputs of all rows instead of the distinct ones."""
         model = self.term.model
         assert model.rows is not None
-        assert self.outputs is not None
         term = self.term.with_model(replace(model, rows=distinct.first[model.rows]))
         return replace(self, term=term, outputs=self.outputs[distinct.group])
 

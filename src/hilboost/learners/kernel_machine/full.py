@@ -39,7 +39,7 @@ from hilboost.learners.kernel_machine.config import (
 from hilboost.learners.kernel_machine.conjugate_gradients import largest_norm
 from hilboost.learners.kernel_machine.descending import Descending
 from hilboost.learners.kernel_machine.kernel_learner import KernelLearner
-from hilboost.learners.kernel_machine.problem import Change, StageProblem
+from hilboost.learners.kernel_machine.problem import Change, Component, StageProblem
 from hilboost.learners.kernel_machine.rounding import LARGEST_SHARE, share_of_rounding, unspoilt
 from hilboost.learners.kernel_machine.state import MachineSnapshot, MachineState
 from hilboost.learners.kernel_machine.tuning.choose import Choice
@@ -116,7 +116,7 @@ class FullLearner(KernelLearner):
         if data.linear is None or not data.linear.fits(D):
             tolerance = self.tolerance * largest_norm(residual)
             data.begin_linear(self._linear_solver(data, problem, D), tolerance)
-        step = data.advance(problem, residual, self.iterations)
+        step = data.advance(problem, residual, so_far, self.iterations)
         rows = np.arange(problem.n_rows)
         found = data.step_of(problem, rows, step.weights, step.outputs, data.basis)
         return unspoilt(found, problem, data.gained(problem))
@@ -132,8 +132,11 @@ class FullLearner(KernelLearner):
                 if factor > 1:
                     problem = replace(problem, regularization=problem.regularization * factor)
                     D, _ = newton_system(problem, so_far.alpha, size)
-            smallest = data.smallest_of_newton(D)
-            data.begin_newton(self._newton_solver(data, problem, smallest), smallest)
+            first = data.solver.newton
+            smallest = float(D.min()) if first is None else first
+            data.newton = self._newton_solver(data, problem, smallest)
+            data.solver = replace(data.solver, newton=smallest)
+            data.expect_descent(patience=1)
         rows = np.arange(problem.n_rows)
         newton = partial(self._newton_change, data, so_far.alpha, size)
         if problem.corners is None:
@@ -240,7 +243,7 @@ class FullState(MachineState):
         share = share_of_rounding(problem.kernel, workspace.X, D, workspace.seed)
         self.solver = replace(self.solver, is_ill_conditioned=share > LARGEST_SHARE)
         if self.solver.is_ill_conditioned:
-            self.use_float64()
+            self.workspace = workspace.in_float64()
         if self.workspace.precision == "float64":
             share *= float(np.finfo(np.float64).eps / np.finfo(np.float32).eps)
         if share <= LARGEST_SHARE:
@@ -257,10 +260,11 @@ class FullState(MachineState):
             progress = system.progress(self.workspace.X)
             self.linear = LinearState(solver, system.tolerance, system.left, progress)
 
-    def advance(self, problem: StageProblem, residual: Floats, iterations: int) -> Change:
+    def advance(
+        self, problem: StageProblem, residual: Floats, so_far: Component, iterations: int
+    ) -> Change:
         """Advance the solution of the linear system."""
         assert self.linear is not None
-        so_far = self.component(problem.kernel, problem.n_outputs)
         step, self.linear = self.linear.solver.advanced(self.linear, residual, so_far, iterations)
         self._noise = self.linear.solver.D
         self.solver = replace(
@@ -269,15 +273,6 @@ class FullState(MachineState):
             is_solved=largest_norm(residual) <= self.linear.tolerance,
         )
         return step
-
-    def smallest_of_newton(self, D: Floats) -> float:
-        """The smallest entry of the first ``D`` of Newton steps, which may be this one."""
-        return float(D.min()) if self.solver.newton is None else self.solver.newton
-
-    def begin_newton(self, solver: DirectNewton | IterativeNewton, smallest: float) -> None:
-        """Begin or continue Newton steps; ``smallest`` is from :meth:`smallest_of_newton`."""
-        self.newton, self.solver = solver, replace(self.solver, newton=smallest)
-        self.expect_descent(patience=1)
 
     def own_snapshot(self) -> SolverSnapshot:
         """The state of the solvers, without their matrices."""

@@ -77,7 +77,6 @@ def unspoilt(step: Descending, problem: StageProblem, allowed: Floats | None = N
     negative, outputs = problem.gradients.negative_gradient, step.outputs
     if problem.gradients.hessian is not None:
         return step
-    assert outputs is not None
     w = 1.0 if problem.weight is None else problem.weight[:, None]
     with np.errstate(over="ignore", invalid="ignore"):
         slope = step.slope - (w * negative * outputs).sum(axis=0)

@@ -215,7 +215,6 @@ class SeveralKernelsState(MachineState):
         seen, weight = self.conversion.seen(gradients, sample)
         (step,) = self.proposed
         model = step.term.model
-        assert step.outputs is not None
         problem = StageProblem(model.kernel, self.choice.regularization, seen, weight)
         self._reweighted = self._reweighted or ReweightedStages.of(problem)
         require_kept(self.workspace, problem.n_outputs, 1 + len(self._reweighted))

@@ -60,15 +60,11 @@ class StageSystem:
     def improve(self, start: Floats, iterations: int) -> Floats:
         """Weights (D, r) after some steps of conjugate gradients from ``start`` (D, r)."""
         hessians = [array_api.to_numpy(H) for H in self._hessians()]
-        g = array_api.to_numpy(self.g)
-        return np.column_stack(
-            [
-                minimize_quotient(
-                    hessians[min(k, len(hessians) - 1)], g[:, k], start[:, k], iterations
-                )
-                for k in range(g.shape[1])
-            ]
-        )
+        if len(hessians) == 1:
+            hessians *= start.shape[1]
+        columns = zip(hessians, array_api.to_numpy(self.g).T, start.T, strict=True)
+        steps = [minimize_quotient(H, g, a, iterations) for H, g, a in columns]
+        return np.column_stack(steps)
 
     def gain(self) -> float:
         """``½ g'H⁻¹g``, the decrease of the penalized loss."""
@@ -105,15 +101,18 @@ class StageSolver:
         require_memory(needed + BYTES_BESIDE, workspace.memory, f"a stage of {D} basis vectors")
         gram = workspace.gram(kernel, on, rows, workspace.memory - needed)
         right = problem.weighted_gradient
-        right = right if on is None else right[on]
-        W = W if on is None or W is None else W[on]
+        if on is not None:
+            right, W = right[on], None if W is None else W[on]
+        columns = [None] if W is None else [array_api.like(w, workspace.X, "float64") for w in W.T]
+        right = array_api.like(right, workspace.X, "float64")
+        sums = [gram.sums(w, None if k else right) for k, w in enumerate(columns)]
+        g: Array = sums[0][1]
         points = array_api.cast(workspace.X[rows], "float64")
         K_DD = evaluate(kernel, points, points, workspace.team)
-        grams, g = _sums(gram, W, right, workspace)
         if self.penalizes_ensemble:
             function = state.component(kernel, problem.n_outputs).function[rows]
             g = g - problem.regularization * array_api.like(function, workspace.X, "float64")
-        return StageSystem(gram, grams, g, K_DD, problem.regularization)
+        return StageSystem(gram, [total for total, _ in sums], g, K_DD, problem.regularization)
 
     def solved(
         self,
@@ -151,21 +150,6 @@ class StageSolver:
 
     def _weights(self, system: StageSystem, start: Floats | None) -> Floats:
         return system.solve() if start is None else system.improve(start, self.iterations)
-
-
-def _sums(
-    gram: Gram, W: Floats | None, right: Floats, workspace: Workspace
-) -> tuple[list[Array], Array]:
-    """``K'WK`` for every column of ``W``, and ``K'R`` for ``R`` (n, r)."""
-    grams = []
-    product: Array = None
-    for column in range(1 if W is None else W.shape[1]):
-        w = None if W is None else array_api.like(W[:, column], workspace.X, "float64")
-        first = array_api.like(right, workspace.X, "float64") if column == 0 else None
-        total, found = gram.sums(w, first)
-        grams.append(total)
-        product = found if column == 0 else product
-    return grams, product
 
 
 def minimize_quotient(H: Floats, g: Floats, start: Floats, iterations: int) -> Floats:
@@ -281,7 +265,7 @@ class ReweightedStages:
             [recursion.copied() for recursion in self._recursions],
             [model.rows for model in models if model.rows is not None],
             [model.weights for model in models],
-            [stage.outputs for stage in self._stages if stage.outputs is not None],
+            [stage.outputs for stage in self._stages],
         )
 
     @classmethod
@@ -334,7 +318,6 @@ def _with_coefficient(stage: Descending, coefficient: Floats) -> Descending:
 
 def _inner_product(new: KernelExpansion, column: int, old: Descending) -> float:
     """Of the functions of two stages; functions of different kernels are penalized separately."""
-    assert old.outputs is not None
     if old.term.model.kernel is not new.kernel:
         return 0.0
     return float(new.weights[:, column] @ old.outputs[new.rows, column])

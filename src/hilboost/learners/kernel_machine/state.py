@@ -125,7 +125,6 @@ class MachineState:
             # From the rows of the stage, or once for all members from all rows.
             first, own = self._first or (gradients, weight)
             self._first = None
-            limits = self.n_effective, self.iterates
             chooser = Chooser(
                 config, self.workspace, self.n_effective, self.iterates, self.choose_penalty
             )
@@ -165,10 +164,6 @@ class MachineState:
         self.penalize(regularization)
         self.descent = Descent(1, least_fall)
 
-    def use_float64(self) -> None:
-        """Compute kernel values in double precision from now on, if the user left the choice."""
-        self.workspace = self.workspace.in_float64()
-
     def refine_precision(self, kernel: Kernel, rows: Ints, weights: Floats) -> bool:
         """Turn to double precision if an expansion is inaccurate in single; whether it did."""
         workspace = self.workspace
@@ -179,7 +174,7 @@ class MachineState:
         spread = float(np.sqrt((function**2).mean()))
         if not loses_digits(kernel, some, workspace.X[rows], weights, spread):
             return False
-        self.use_float64()
+        self.workspace = workspace.in_float64()
         return True
 
     @property
@@ -229,7 +224,7 @@ class MachineState:
         self.choice, self.descent = snapshot.choice, snapshot.descent
         self.n_stages = snapshot.n_stages
         if self.workspace.precision != snapshot.precision:
-            self.use_float64()
+            self.workspace = self.workspace.in_float64()
         if self.workspace.precision != snapshot.precision:
             raise ValueError("the precision of a kernel machine is inconsistent")
         for part in snapshot.components:
@@ -263,7 +258,7 @@ class MachineState:
         function = self.component(problem.kernel, problem.n_outputs).function[rows]
         if not of_ensemble:
             function = np.zeros_like(function)
-        return Descending.along(problem, model, outputs, function, outputs[rows])
+        return Descending.along(problem, model, outputs, function)
 
     def propose(self, *steps: Descending) -> list[FittedTerm]:
         """Remember the steps of a stage; return them for all rows, in the unit of the gradients."""
@@ -288,7 +283,6 @@ class MachineState:
         for term, step in steps:
             model = step.term.model
             assert model.rows is not None
-            assert step.outputs is not None
             component = self.component(model.kernel, len(term.coefficient))
             component.add(model.rows, model.weights, step.outputs, term.coefficient)
         self.n_stages += 1
