@@ -28,9 +28,8 @@ from hilboost.core.loss import Loss
 from hilboost.core.target import Target
 from hilboost.kernels import Kernel
 from hilboost.kernels.gram import evaluate, mean_diagonal
-from hilboost.learners.kernel_machine.config import Workspace
+from hilboost.learners.kernel_machine.config import DistinctRows, Workspace, draw_observations
 from hilboost.learners.kernel_machine.full import FullLearner, FullState
-from hilboost.learners.kernel_machine.merging import DistinctRows, draw_observations
 from hilboost.learners.kernel_machine.tuning.choose import Choice
 from hilboost.learners.kernel_machine.tuning.scoring import FoldKernels
 from hilboost.reductions.row_splits import in_turn

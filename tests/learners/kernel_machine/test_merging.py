@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hilboost.boosting.effective_size import row_weight
 from hilboost.core.gradients import Gradients
 from hilboost.core.target import Target
-from hilboost.learners.kernel_machine.merging import DistinctRows, repetitions
+from hilboost.learners.kernel_machine.config import DistinctRows, repetitions
 from hilboost.reductions.rows import count_distinct
 
 

@@ -22,10 +22,9 @@ from hilboost.core.split_settings import SplitSettings
 from hilboost.kernels.description import is_described
 from hilboost.kernels.gram import evaluate, require_memory
 from hilboost.learners.kernel_machine.config import KernelMachineConfig, Workspace
-from hilboost.learners.kernel_machine.descending import Descending
+from hilboost.learners.kernel_machine.descending import Descending, unspoilt
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.learners.kernel_machine.problem import StageProblem
-from hilboost.learners.kernel_machine.rounding import unspoilt
 from hilboost.learners.kernel_machine.stage_system import StageSolver
 from hilboost.learners.kernel_machine.state import MachineSnapshot, MachineState
 from hilboost.learners.kernel_machine.tuning.choose import PenaltyChoice, SharedChoice

@@ -16,7 +16,7 @@ import numpy as np
 from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.gradients import Corners, Gradients
 from hilboost.kernels import Kernel
-from hilboost.learners.kernel_machine.merging import DistinctRows
+from hilboost.learners.kernel_machine.config import DistinctRows
 
 _SMALLEST_CURVATURE = 1e-6
 _GAP = 1e-6  # of the penalized loss

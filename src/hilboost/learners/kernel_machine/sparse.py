@@ -28,11 +28,10 @@ from hilboost.learners.kernel_machine.conjugate_gradients import (
     ConjugateGradients,
     largest_norm,
 )
-from hilboost.learners.kernel_machine.descending import Descending
+from hilboost.learners.kernel_machine.descending import Descending, unspoilt
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.learners.kernel_machine.kernel_learner import KernelLearner
 from hilboost.learners.kernel_machine.problem import StageProblem
-from hilboost.learners.kernel_machine.rounding import unspoilt
 from hilboost.learners.kernel_machine.stage_system import (
     ReweightedSnapshot,
     ReweightedStages,

@@ -18,7 +18,13 @@ from hilboost.core.row_sample import RowSample
 from hilboost.kernels import Kernel
 from hilboost.kernels.base import are_equal
 from hilboost.learners.kernel_machine.config import KernelMachineConfig, Workspace
-from hilboost.learners.kernel_machine.descending import Conversion, Descending, Descent
+from hilboost.learners.kernel_machine.descending import (
+    ROWS_CHECKED,
+    Conversion,
+    Descending,
+    Descent,
+    loses_digits,
+)
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.learners.kernel_machine.inputs import Inputs
 from hilboost.learners.kernel_machine.problem import (
@@ -30,7 +36,6 @@ from hilboost.learners.kernel_machine.problem import (
     StageProblem,
     minimizer,
 )
-from hilboost.learners.kernel_machine.rounding import ROWS_CHECKED, loses_digits
 from hilboost.learners.kernel_machine.summary import StageKernels
 from hilboost.learners.kernel_machine.tuning.choose import (
     Choice,

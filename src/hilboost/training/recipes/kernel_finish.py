@@ -11,9 +11,9 @@ import numpy as np
 from hilboost.core.base_model import Stage, Term
 from hilboost.core.dtypes import Floats
 from hilboost.core.target import Target
+from hilboost.learners.kernel_machine.descending import check_predictions
 from hilboost.learners.kernel_machine.expansion import merge
 from hilboost.learners.kernel_machine.nested import NestedLearner
-from hilboost.learners.kernel_machine.rounding import check_predictions
 from hilboost.learners.kernel_machine.state import MachineState
 from hilboost.learners.kernel_machine.summary import KernelMachineSummary, StageKernels
 from hilboost.tables.bounds import stand_ins
