@@ -30,11 +30,10 @@ from hilboost.estimators.tree_parameters import BY_GROUPS_OR_TIME
 from hilboost.kernels import Kernel, as_kernel
 from hilboost.kernels.gram import evaluate
 from hilboost.learners.kernel_machine.config import MEMORY_BUDGET, KernelMachineConfig, Workspace
-from hilboost.learners.kernel_machine.descending import Conversion
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.learners.kernel_machine.full import FullLearner
+from hilboost.learners.kernel_machine.state import MachineState
 from hilboost.learners.kernel_machine.summary import KernelMachineSummary
-from hilboost.learners.kernel_machine.tuning.choose import Chooser
 from hilboost.model import AdditiveModel
 from hilboost.model.codecs import TargetCodec
 from hilboost.model.fit_facts import is_auto
@@ -166,20 +165,22 @@ class SubsetEnsemble(KernelMachineEstimator):
         )
         size = min(n, self._size(self._n_observed(data)))
         self._check_memory(size)
-        workspace = config.prepare(data.X, target.weight, seed, threads_for(self.n_jobs, n * size))
+        n_threads = threads_for(self.n_jobs, n * size)
+        state = MachineState(config.prepare(data.X, target.weight, seed, n_threads))
+        state.n_effective = size
         try:
             in_units = Gradients(gradients.negative_gradient / sizes)
-            conversion = Conversion.of(workspace.distinct, in_units)
-            observed = in_units.negative_gradient / conversion.unit
-            workspace = workspace.observing(observed, target.dependence)
-            seen, weight = conversion.seen(in_units, RowSample(None, target.weight))
-            choice = Chooser(config, workspace, size).choice(seen, weight)
-            workspace, lam = choice.settled(workspace, weight)
-            kernel, residual = choice.kernel, gradients.negative_gradient
-            maker = MemberFitter(data, seed, initial_raw, workspace, kernel, lam, residual, sizes)
+            sample = RowSample(None, target.weight, dependence=target.dependence)
+            problem = state.problem(config, *state.seen(in_units, sample))
+            kernel, lam = problem.kernel, problem.regularization
+            maker = MemberFitter(
+                *(data, seed, initial_raw, state.workspace, kernel, lam),
+                residual=gradients.negative_gradient,
+                sizes=sizes,
+            )
             model = self._learn(maker)
         finally:
-            workspace.team.__exit__()
+            state.close()
         summary = KernelMachineSummary(kernel, lam)
         learner = FullLearner(config)
         fitted = FittedModel(
