@@ -82,6 +82,11 @@ class Mapped(Kernel):
     def _image(self, A: Array) -> Array:
         return A @ array_api.like(self.matrix, A)
 
+    @property
+    def length_scale(self) -> Any:
+        """Length scale of the kernel, or one for each of the mapped columns."""
+        return self.kernel.length_scale
+
     def stretched(self, factor: float) -> Self:
         """Multiply the length scales of the kernel by the factor."""
         return replace(self, kernel=self.kernel.stretched(factor))

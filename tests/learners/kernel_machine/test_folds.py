@@ -196,9 +196,6 @@ def test_the_comparison_is_the_same_on_any_number_of_threads():
 def test_folds_of_rows():
     kernels = FoldKernels((np.array([4, 1]), np.array([2])), (Gaussian(1.0), Gaussian(2.0)))
     np.testing.assert_array_equal(kernels.of_rows(np.arange(7)), [-1, 0, 1, -1, 0, -1, -1])
-    unseen = FoldKernels.of_unseen(Gaussian(1.0), np.arange(5), 3)
-    assert [fold.tolist() for fold in unseen.folds] == [[0, 1], [2, 3], [4]]
-    assert len(unseen.kernels) == 3
 
 
 def test_every_fold_is_predicted_by_its_own_kernel():

@@ -148,7 +148,7 @@ class Conversion:
     """From all rows to distinct ones, and to a unit in which squares of gradients are finite."""
 
     distinct: DistinctRows | None  # ``None`` if no two rows are equal but for rounding
-    unit: float  # A power of two that gradients are divided by
+    unit: float = 1.0  # A power of two that gradients are divided by
 
     @classmethod
     def of(cls, distinct: DistinctRows | None, gradients: Gradients) -> Conversion:

@@ -210,7 +210,6 @@ class SeveralKernelsState(MachineState):
 
     def reweighted(self, gradients: Gradients, sample: RowSample) -> list[FittedTerm]:
         """The best proposal with its weight, and the earlier stages with the change of theirs."""
-        assert self.conversion is not None
         assert self.choice is not None
         seen, weight = self.conversion.seen(gradients, sample)
         (step,) = self.proposed
@@ -295,7 +294,6 @@ class SeveralKernelsState(MachineState):
         parts = [part for state in self.states for part in state.components]
         if not parts or not self._is_least_squares or self.choice is None:
             return 1.0
-        assert self.conversion is not None
         function = np.sum([_function(state) for state in self.states], axis=0)
         if function.shape[1] != residual.shape[1]:
             return 1.0

@@ -69,7 +69,6 @@ class MachineState:
     All parts but the components are immutable and are replaced as a whole.
     """
 
-    conversion: Conversion | None = None  # ``None`` before the first stage
     stage_kernels: StageKernels | None = None  # of the stages, if there are several kernels
     # number of basis vectors that the model can have, if fewer than rows
     n_effective: float = np.inf
@@ -79,6 +78,8 @@ class MachineState:
 
     def __init__(self, workspace: Workspace, choice: Choice | None = None) -> None:
         self.workspace = workspace  # replaced at most once, by that in double precision
+        self.conversion = Conversion(workspace.distinct)  # the first stage sets its unit
+        self._has_begun = False
         self.choice = choice  # ``None`` before the first stage
         # Decrease of the penalized loss so far, if the fit ends with it.
         self.descent: Descent | None = None
@@ -100,7 +101,6 @@ class MachineState:
         choice = self.choice
         if choice is None or choice.rows is None or choice.predicted is None:
             return None
-        assert self.conversion is not None
         return self.conversion.predictions(choice.rows, choice.predicted)
 
     @property
@@ -110,7 +110,8 @@ class MachineState:
 
     def seen(self, gradients: Gradients, sample: RowSample) -> tuple[Gradients, Floats | None]:
         """Gradients and sample weights of the distinct rows, in the unit of the first gradients."""
-        if self.conversion is None:
+        if not self._has_begun:
+            self._has_begun = True
             self.conversion = Conversion.of(self.workspace.distinct, gradients)
             observed = gradients.negative_gradient / self.conversion.unit
             self.workspace = self.workspace.observing(observed, sample.dependence)
@@ -202,7 +203,7 @@ class MachineState:
 
     def snapshot(self) -> MachineSnapshot | None:
         """State that later stages need; ``None`` before the first stage."""
-        if self.conversion is None or self.choice is None:
+        if self.choice is None:
             return None
         return MachineSnapshot(
             self.conversion.unit,
@@ -225,7 +226,7 @@ class MachineState:
         Predictions add up expansions that share these objects.
         """
         n_rows = self.workspace.n_rows
-        self.conversion = Conversion(self.workspace.distinct, snapshot.unit)
+        self.conversion, self._has_begun = replace(self.conversion, unit=snapshot.unit), True
         self.choice, self.descent = snapshot.choice, snapshot.descent
         self.n_stages = snapshot.n_stages
         if self.workspace.precision != snapshot.precision:
@@ -267,7 +268,6 @@ class MachineState:
 
     def propose(self, *steps: Descending) -> list[FittedTerm]:
         """Remember the steps of a stage; return them for all rows, in the unit of the gradients."""
-        assert self.conversion is not None
         self.proposed = steps
         return self.conversion.shown(steps)
 
@@ -326,7 +326,6 @@ class MachineState:
         alpha = self._components[id(self.choice.kernel)].alpha
         if alpha.shape[1] != residual.shape[1]:
             return 1.0
-        assert self.conversion is not None
         product = float((self.conversion.means(residual) * alpha).sum())
         return likely_amplitude(self.conversion, self.choice.regularization, product, residual)
 

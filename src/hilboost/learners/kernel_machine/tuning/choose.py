@@ -128,7 +128,8 @@ class Chooser:
 
     def _chosen(self, gradients: Gradients, weight: Floats | None) -> tuple[Choice, float]:
         """Choose by the negative gradients; also return the held-out loss, if λ is chosen by it."""
-        sample, kernels = StandardizedSample.of(self.workspace, gradients, weight), ()
+        sample = StandardizedSample.of(self.workspace, gradients, weight)
+        kernels: tuple[Kernel, ...] = ()
         # Each candidate runs on one thread: the choice is the same on any number of threads.
         with array_api.one_blas_thread(), side_by_side(self.workspace, len(sample.rows)) as team:
             if self.config.kernels:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -128,14 +128,14 @@ def most_likely_map(candidate: Candidate[TableKernel], rows: Rows) -> Candidate[
     numeric = list(kernel.columns.numeric)
     scales = np.ones(rows.X.shape[1])
     scales[numeric] = kernel.numeric.length_scale
-    isotropic = replace(kernel.numeric, length_scale=1.0)
-    start = replace(kernel, numeric=isotropic, matrix=np.eye(len(numeric)))
+    start = kernel.mapped(np.eye(len(numeric)))
     found = more_likely(
         replace(candidate, kernel=start), replace(rows, X=rows.X / scales), Effort(_STEPS_OF_A_MAP)
     )
-    assert found.kernel.matrix is not None
-    matrix = found.kernel.matrix / scales[numeric][:, None]
-    return replace(found, kernel=replace(found.kernel, matrix=matrix))
+    mapped: Any = found.kernel.numeric
+    matrix = mapped.matrix / scales[numeric][:, None]
+    numbers = replace(mapped, matrix=matrix)
+    return replace(found, kernel=replace(found.kernel, numeric=numbers))
 
 
 def _candidate(evidence: Evidence[TableKernel]) -> Candidate[TableKernel]:

@@ -97,11 +97,6 @@ class FoldKernels:
     folds: tuple[Ints, ...]  # tuple of (m,) int64: row numbers
     kernels: tuple[Kernel, ...]  # one for each fold
 
-    @classmethod
-    def of_unseen(cls, kernel: Kernel, rows: Ints, n_folds: int) -> FoldKernels:
-        """Divide rows that no length scale was fitted to; the kernel is the same for all folds."""
-        return cls(tuple(np.array_split(rows, n_folds)), (kernel,) * n_folds)
-
     def of_rows(self, rows: Ints) -> Ints:
         """The fold of each of some rows (m,), -1 for rows in no fold."""
         n = 1 + max(int(fold.max(initial=-1)) for fold in (*self.folds, rows))

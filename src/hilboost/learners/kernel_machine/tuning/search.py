@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
+import numpy as np
+
 from hilboost.backends.threads import ThreadTeam
 from hilboost.backends.work_clock import working_seconds
 from hilboost.kernels.marginal_likelihood import Effort
@@ -225,7 +227,7 @@ class Search:
             family = best.kernel.family
             return self.few_rows.folds_of(family if family in FAMILIES else USUAL_FAMILY)
         rows = self.sampled.rows[ROWS_OF_LIKELIHOOD : ROWS_OF_LIKELIHOOD + _ROWS_OF_FOLDS]
-        return FoldKernels.of_unseen(best.kernel.plain, rows, FOLDS)
+        return FoldKernels(tuple(np.array_split(rows, FOLDS)), (best.kernel.plain,) * FOLDS)
 
     def _likely(self, start: Candidate[TableKernel] | None) -> Found:
         """The most likely kernel of each family with the best scale, in ascending order of errors.

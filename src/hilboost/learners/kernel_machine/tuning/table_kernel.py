@@ -29,7 +29,7 @@ from hilboost.kernels import (
 MOST_COLUMNS_WITH_OWN_SCALES = 64
 _LONGEST, _SHORTENED = 8.0, 2.0  # length scale of a start, as a multiple of the shortest
 
-Numeric = Stationary | ManhattanLaplace | Additive
+Numeric = Stationary | ManhattanLaplace | Additive | Mapped
 
 FAMILIES: dict[str, Callable[[Floats], Numeric]] = {
     "gaussian": Gaussian,
@@ -92,26 +92,18 @@ class TableKernel(Kernel):
     family: str  # the key of ``FAMILIES`` that it was made from
     numeric: Numeric | None
     categories: Delta | None
-    # (d, q) floats or None: a linear map of the numeric columns (:class:`~hilboost.kernels.Mapped`)
-    matrix: Floats | None = None
 
     @cached_property
     def plain(self) -> Kernel:
         """The same kernel as a product, with ``Mapped`` and ``OnColumns``."""
         factors: list[Kernel] = []
         if self.numeric is not None:
-            is_mapped = self.matrix is not None
-            factors.append(self._mapped if is_mapped else self.numeric)
+            factors.append(self.numeric)
         if self.categories is not None or not self.columns.are_all:
             factors = [OnColumns(kernel, self.columns.numeric) for kernel in factors]
         if self.categories is not None:
             factors.append(OnColumns(self.categories, self.columns.categorical))
         return factors[0] if len(factors) == 1 else Product(factors)
-
-    @property
-    def _mapped(self) -> Mapped:
-        stationary: Any = self.numeric
-        return Mapped(stationary, self.matrix)
 
     def with_scales(self, scales: Floats) -> TableKernel:
         """The kernel with other length scales of the numeric columns."""
@@ -128,11 +120,12 @@ class TableKernel(Kernel):
 
     def mapped(self, matrix: Floats) -> TableKernel:
         """The kernel of length scale one with a linear map of the numeric columns."""
-        return replace(self.with_scales(np.ones(1)), matrix=matrix)
+        stationary: Any = self.with_scales(np.ones(1)).numeric
+        return replace(self, numeric=Mapped(stationary, matrix))
 
     def shortened(self) -> TableKernel:
         """The kernel with no length scale far above the shortest."""
-        if self.numeric is None or self.matrix is not None:
+        if self.numeric is None or len(self.numeric.length_scale) == 1:
             return self
         scales = self.numeric.length_scale
         return self.with_scales(np.minimum(scales, _SHORTENED * scales.min()))
@@ -160,8 +153,7 @@ class TableKernel(Kernel):
     @property
     def scale_groups(self) -> tuple[slice, ...]:
         """Positions of the length scales in the log parameters: numeric columns, categories."""
-        n_numeric = 0 if self.numeric is None else len(self.numeric.log_parameters)
-        groups = []
+        groups, n_numeric = [], self._n_numeric
         if self.numeric is not None and len(self.numeric.length_scale) > 1:
             groups.append(slice(len(self.numeric.length_scale)))
         if self.categories is not None and len(self.categories.length_scale) > 1:
@@ -171,7 +163,7 @@ class TableKernel(Kernel):
     @property
     def can_be_mapped(self) -> bool:
         """Whether it has a length scale for each of several columns."""
-        if self.numeric is None or self.matrix is not None or self.family in _WITHOUT_MAPS:
+        if self.numeric is None or self.family in _WITHOUT_MAPS:
             return False
         return len(self.numeric.length_scale) > 1
 
@@ -196,21 +188,16 @@ class TableKernel(Kernel):
 
     def with_log_parameters(self, theta: Floats) -> Self:
         """Return the kernel with other parameters."""
-        numeric, matrix, categories = self.numeric, self.matrix, self.categories
-        sizes = (
-            0 if numeric is None else len(numeric.log_parameters),
-            0 if matrix is None else matrix.size,
-            0 if categories is None else len(categories.log_parameters),
-        )
-        of_numeric, entries, of_categories, _ = np.split(np.asarray(theta), np.cumsum(sizes))
-        return replace(
-            self,
-            numeric=None if numeric is None else numeric.with_log_parameters(of_numeric),
-            matrix=None if matrix is None else entries.reshape(matrix.shape),
-            categories=None
-            if categories is None
-            else categories.with_log_parameters(of_categories),
-        )
+        numeric, categories, n_numeric = self.numeric, self.categories, self._n_numeric
+        if numeric is not None:
+            numeric = numeric.with_log_parameters(theta[:n_numeric])
+        if categories is not None:
+            categories = categories.with_log_parameters(theta[n_numeric:])
+        return replace(self, numeric=numeric, categories=categories)
+
+    @property
+    def _n_numeric(self) -> int:
+        return 0 if self.numeric is None else len(self.numeric.log_parameters)
 
     def parameter_gradient(self, A: Array, W: Array) -> Floats:
         """Same as for the plain kernel, with fewer blocks of categories, which take the longest."""
@@ -220,9 +207,8 @@ class TableKernel(Kernel):
         """Compute each factor once."""
         if self.numeric is None or self.categories is None:
             return self.plain.gram_and_gradient(A)
-        smooth = self.numeric if self.matrix is None else self._mapped
         numbers, codes = A[:, list(self.columns.numeric)], A[:, list(self.columns.categorical)]
-        closeness, gradient = smooth.gram_and_gradient(numbers)
+        closeness, gradient = self.numeric.gram_and_gradient(numbers)
         likeness, categories = self.categories.block(codes, codes), self.categories
 
         def both(W: Array) -> Floats:
