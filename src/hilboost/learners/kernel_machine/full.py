@@ -185,7 +185,9 @@ class FullLearner(KernelLearner):
     def _gram(self, workspace: Workspace, problem: StageProblem) -> tuple[SymmetricGram, Ints]:
         """The Gram matrix, and the rows of its preconditioner."""
         n, weight = workspace.n_rows, problem.weight
-        m = default_landmarks(n) if self.n_landmarks == "auto" else min(int(self.n_landmarks), n)
+        # As many as let the preconditioner, O(n m²), cost about as much as a stage.
+        usual = np.clip(13 * np.sqrt(n), 500, 4000)
+        m = int(min(n, usual if self.n_landmarks == "auto" else int(self.n_landmarks)))
         n_here = float(n) / (1 if workspace.exchange is None else workspace.exchange.n_workers)
         for_landmarks = n_here * m * workspace.X.itemsize + 24.0 * m * m
         require_memory(for_landmarks + 2.0**27, workspace.memory, f"preconditioning with {m} rows")
@@ -197,11 +199,6 @@ class FullLearner(KernelLearner):
         # Heavy rows contribute most to the system, so they are drawn with a higher probability.
         p = None if weight is None or np.ptp(weight) == 0 else weight / weight.sum()
         return gram, np.sort(rng.choice(n, m, replace=False, p=p))
-
-
-def default_landmarks(n: int) -> int:
-    """Number of landmarks for which the preconditioner, O(n m²), costs about as much as a stage."""
-    return int(min(n, np.clip(13 * np.sqrt(n), 500, 4000)))
 
 
 @dataclass(frozen=True, eq=False)

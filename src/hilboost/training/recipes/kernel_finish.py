@@ -82,18 +82,9 @@ class KernelFinish:
 
 @dataclass(frozen=True)
 class NestedFinish(KernelFinish):
-    """Merge the steps on each machine into one stage; stages are nested machines.
+    """Merge the steps on each machine into one stage; stages are nested machines."""
 
-    Attributes
-    ----------
-    given : bool
-    relative : bool
-    firsts : tuple of int
-    sizes : (c,) float64 or None
-    learner : NestedLearner or None
-        The model keeps it without the function that selects λ, which contains the training rows.
-    """
-
+    # that the model keeps, without the function that selects λ, which contains the training rows
     learner: NestedLearner | None = None
 
     def __call__(self, outcome: Outcome) -> Outcome:
