@@ -6,8 +6,7 @@ the kernels decide how much of the function each can explain, and λ is that of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Any, ClassVar
@@ -131,7 +130,7 @@ class Chooser:
         sample = StandardizedSample.of(self.workspace, gradients, weight)
         kernels: tuple[Kernel, ...] = ()
         # Each candidate runs on one thread: the choice is the same on any number of threads.
-        with array_api.one_blas_thread(), side_by_side(self.workspace, len(sample.rows)) as team:
+        with array_api.one_blas_thread(), self._team(len(sample.rows)) as team:
             if self.config.kernels:
                 best, kernels = self._best_sum(sample, team)
             else:
@@ -145,6 +144,12 @@ class Chooser:
             regularization = best.regularization * sample.mass
         kernel = Sum(kernels) if kernels else best.kernel
         return Choice(kernel, regularization, *sample.held_out(best), kernels), loss
+
+    def _team(self, n_rows: int) -> ThreadTeam:
+        """As many threads as the memory budget has candidates for."""
+        m, workspace = min(ROWS_OF_HOLD_OUT, n_rows), self.workspace
+        most = max(1, int(workspace.memory / (_BYTES_OF_A_CANDIDATE * m * m)))
+        return ThreadTeam(min(most, workspace.team.n_threads))
 
     def _best(self, sample: StandardizedSample, team: ThreadTeam) -> Candidate[Kernel]:
         """Kernel and λ for standardized targets, by the method of the config."""
@@ -262,18 +267,6 @@ def _spread(Y: Floats) -> Floats:
         spread[:] = np.sqrt((spread[varies] ** 2).mean())  # classes, or targets of one kind
     spread[~varies] = 1.0
     return spread
-
-
-@contextmanager
-def side_by_side(workspace: Workspace, n_rows: int) -> Iterator[ThreadTeam]:
-    """As many threads as the memory budget has candidates for."""
-    m = min(ROWS_OF_HOLD_OUT, n_rows)
-    most = max(1, int(workspace.memory / (_BYTES_OF_A_CANDIDATE * m * m)))
-    if most >= workspace.team.n_threads:
-        yield workspace.team
-        return
-    with ThreadTeam(most) as team:
-        yield team
 
 
 class SharedChoice:
