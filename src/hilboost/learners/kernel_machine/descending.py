@@ -74,7 +74,7 @@ class Descending(FittedTerm[KernelExpansion]):
     ) -> Descending:
         """A step with one length for every output, or for all if the curvature is isotropic.
 
-        ``outputs`` (n, r) are its values on the training rows, and ``function`` (m, r) those of the
+        ``outputs`` (n, r) are its values on the training rows, and ``function`` (m, r) is the
         penalized function so far at the basis vectors.
         """
         lam, weights = problem.regularization, model.weights
