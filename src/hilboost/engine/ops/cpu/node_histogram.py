@@ -105,16 +105,8 @@ def sum_part(task, threads, growth, packed):
         _add_rows(side, part, is_first, target, growth, packed)
     elif packed is None:
         rows, ordered = growth.buffers.rows[side], growth.buffers.ordered[side]
-        accumulate_joint(
-            joint,
-            table,
-            OrderedRows(rows, ordered),
-            growth.buffers.compact,
-            part,
-            is_first,
-            joint.sums[thread, item],
-            target[:0] if of_rows > 1 else target,
-        )
+        here, target = OrderedRows(rows, ordered), target[:0] if of_rows > 1 else target
+        accumulate_joint(joint, table, here, part, is_first, joint.sums[thread, item], target)
 
 
 @inner
@@ -124,8 +116,7 @@ def _add_rows(side, part, is_first, target, growth, packed):
     if packed is not None:
         accumulate_channels(table, rows, packed, part, n_channels_of(growth), is_first, target)
     else:
-        compact = growth.buffers.compact
-        accumulate(table, OrderedRows(rows, ordered), compact, part, is_first, target)
+        accumulate(table, OrderedRows(rows, ordered), part, is_first, target)
 
 
 @inner
