@@ -11,7 +11,6 @@ Other threads may add to the same memory at the same time, in any order, which c
 integers.  The order of the rows of a node is arbitrary.
 """
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,9 +20,9 @@ from hilboost.backends.compiled import inner, tiny
 
 
 class Kernel(NamedTuple):
-    """Phases, and the same in a compiled loop over blocks and threads."""
+    """The phases of what a device does in one launch."""
 
-    run: Callable[..., None]
+    name: str
     phases: tuple[Any, ...]
     n_shared: int  # numbers of 32 bits that the threads of a block share
 

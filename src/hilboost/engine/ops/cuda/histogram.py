@@ -6,7 +6,7 @@ import numpy as np
 from numba import int64, uint64
 from numpy.typing import NDArray
 
-from hilboost.backends.compiled import compiled, inner
+from hilboost.backends.compiled import inner
 from hilboost.engine.ops.cuda.blocks import (
     BEGIN,
     END,
@@ -83,29 +83,9 @@ def add_histograms(block, thread, shared, work):
             add_to(work.sums, item * work.n_cells + first + cell, value)
 
 
-@compiled
-def run_clear(n_blocks, shared, work):
-    """All blocks of the kernel, one after the other."""
-    for block in range(n_blocks):
-        for thread in range(THREADS):
-            clear_sums(block, thread, shared, work)
-
-
-@compiled
-def run_histogram(n_blocks, shared, work):
-    """All blocks of the kernel, one after the other."""
-    for block in range(n_blocks):
-        for thread in range(THREADS):
-            clear(block, thread, shared, work)
-        for thread in range(THREADS):
-            sum_rows(block, thread, shared, work)
-        for thread in range(THREADS):
-            add_histograms(block, thread, shared, work)
-
-
-CLEAR = Kernel(run_clear, (clear_sums,), 1)
+CLEAR = Kernel("clear", (clear_sums,), 1)
 
 HISTOGRAM = tuple(
-    Kernel(run_histogram, (clear, sum_rows, add_histograms), 2 * 8 * 256 * n_channels)
+    Kernel("histogram", (clear, sum_rows, add_histograms), 2 * 8 * 256 * n_channels)
     for n_channels in (1, 2)
 )

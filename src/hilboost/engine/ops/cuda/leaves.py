@@ -6,7 +6,7 @@ import numpy as np
 from numba import int64, uint32
 from numpy.typing import NDArray
 
-from hilboost.backends.compiled import compiled, inner, tiny
+from hilboost.backends.compiled import inner, tiny
 from hilboost.backends.exact_sums import limbs_of, top_for
 from hilboost.backends.intrinsics import float_bits
 from hilboost.backends.logistic import curvature
@@ -147,40 +147,8 @@ def add_limbs(block, thread, shared, work):
         add_to(work.sums, place, word_of(shared, thread))
 
 
-@compiled
-def run_walk(n_blocks, shared, work):
-    """All blocks of the kernel, one after the other."""
-    for block in range(n_blocks):
-        for thread in range(THREADS):
-            walk_rows(block, thread, shared, work)
+WALK = Kernel("walk", (walk_rows,), 1)
 
+TOPS = Kernel("tops", (clear, find_tops, raise_tops), 2)
 
-@compiled
-def run_tops(n_blocks, shared, work):
-    """All blocks of the kernel, one after the other."""
-    for block in range(n_blocks):
-        for thread in range(THREADS):
-            clear(block, thread, shared, work)
-        for thread in range(THREADS):
-            find_tops(block, thread, shared, work)
-        for thread in range(THREADS):
-            raise_tops(block, thread, shared, work)
-
-
-@compiled
-def run_limbs(n_blocks, shared, work):
-    """All blocks of the kernel, one after the other."""
-    for block in range(n_blocks):
-        for thread in range(THREADS):
-            clear(block, thread, shared, work)
-        for thread in range(THREADS):
-            sum_limbs(block, thread, shared, work)
-        for thread in range(THREADS):
-            add_limbs(block, thread, shared, work)
-
-
-WALK = Kernel(run_walk, (walk_rows,), 1)
-
-TOPS = Kernel(run_tops, (clear, find_tops, raise_tops), 2)
-
-LIMBS = Kernel(run_limbs, (clear, sum_limbs, add_limbs), 16)
+LIMBS = Kernel("limbs", (clear, sum_limbs, add_limbs), 16)

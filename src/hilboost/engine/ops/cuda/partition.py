@@ -10,7 +10,7 @@ import numpy as np
 from numba import int64
 from numpy.typing import NDArray
 
-from hilboost.backends.compiled import compiled, inner, tiny
+from hilboost.backends.compiled import inner, tiny
 from hilboost.engine.ops.cuda.blocks import (
     BEGIN,
     END,
@@ -115,20 +115,6 @@ def move_rows(block, thread, shared, work):
         right += 1 - is_left
 
 
-@compiled
-def run_partition(n_blocks, shared, work):
-    """All blocks of the kernel, one after the other."""
-    for block in range(n_blocks):
-        for thread in range(THREADS):
-            flag_rows(block, thread, shared, work)
-        for thread in range(THREADS):
-            count_in_groups(block, thread, shared, work)
-        for thread in range(THREADS):
-            claim_places(block, thread, shared, work)
-        for thread in range(THREADS):
-            move_rows(block, thread, shared, work)
-
-
 PARTITION = Kernel(
-    run_partition, (flag_rows, count_in_groups, claim_places, move_rows), _RIGHT_PLACE + 1
+    "partition", (flag_rows, count_in_groups, claim_places, move_rows), _RIGHT_PLACE + 1
 )

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
+import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.engine.ops.cuda.blocks import Kernel
+from hilboost.engine.ops.cuda.blocks import THREADS, Kernel
 
 
 class Processor:
@@ -27,4 +30,19 @@ class Processor:
 
     def launch(self, kernel: Kernel, n_blocks: int, work: Any) -> None:
         """Run a kernel."""
-        kernel.run(n_blocks, np.zeros(kernel.n_shared, dtype=np.uint32), work)
+        shared = np.zeros(kernel.n_shared, dtype=np.uint32)
+        for block in range(n_blocks):
+            for phase in kernel.phases:
+                _on_all_threads(phase)(block, shared, work)
+
+
+@cache
+def _on_all_threads(phase: Callable[..., None]) -> Callable[..., None]:
+    """Compile a phase of all threads of a block, one after the other."""
+
+    @numba.njit(error_model="numpy")
+    def run(block: int, shared: NDArray[np.uint32], work: object) -> None:
+        for thread in range(THREADS):
+            phase(block, thread, shared, work)
+
+    return run

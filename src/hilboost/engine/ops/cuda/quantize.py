@@ -6,7 +6,7 @@ import numpy as np
 from numba import int64, uint64
 from numpy.typing import NDArray
 
-from hilboost.backends.compiled import compiled, inner, tiny
+from hilboost.backends.compiled import inner, tiny
 from hilboost.backends.logistic import curvature
 from hilboost.engine.ops.cpu.column_splits import Packing
 from hilboost.engine.ops.cpu.fixed_point import Rounding, row_bits
@@ -100,16 +100,4 @@ def add_totals(block, thread, shared, work):
         add_to(work.totals, thread, word_of(shared, thread))
 
 
-@compiled
-def run_quantize(n_blocks, shared, work):
-    """All blocks of the kernel, one after the other."""
-    for block in range(n_blocks):
-        for thread in range(THREADS):
-            clear(block, thread, shared, work)
-        for thread in range(THREADS):
-            quantize_rows(block, thread, shared, work)
-        for thread in range(THREADS):
-            add_totals(block, thread, shared, work)
-
-
-QUANTIZE = Kernel(run_quantize, (clear, quantize_rows, add_totals), 4)
+QUANTIZE = Kernel("quantize", (clear, quantize_rows, add_totals), 4)
