@@ -5,6 +5,7 @@ import numpy as np
 from hilboost.engine.ops.cpu.binning import BinTable
 from hilboost.engine.ops.cpu.column_splits import Packing, ScanScratch, SplitLimits
 from hilboost.engine.ops.cpu.nodes import CONTROL_SIZE, N_NODE_FIELDS, NodeStore
+from hilboost.engine.ops.cpu.split_search import SplitRules
 
 LIMITS = [SplitLimits(0.0, 1.0, 0.0, 0.0), SplitLimits(1.0, 3.0, 0.5, 0.0)]
 LEVEL_LIMITS = [LIMITS[0], SplitLimits(1.0, 3.0, 0.5, 0.0, 4.0, 3.0, 2.0)]
@@ -48,6 +49,12 @@ def draw_packing(rng, curved=True, count_channel=False):
         hessian_of_count=0.0 if curved else 1.0,
         count_step=1.0,
     )
+
+
+def rules_of(packing, limits, n_outputs=None):
+    """Rules of columns that are searched alone: what concerns all columns is empty."""
+    none = np.empty(0, dtype=np.int64)
+    return SplitRules(none, 0, n_outputs, packing, limits, none, np.empty(0, dtype=np.uint8))
 
 
 def scan_scratch(n_channels=1):

@@ -19,6 +19,7 @@ from tests.backends.random_arguments import (
     draw_packing,
     draw_rows,
     draw_words,
+    rules_of,
     scan_scratch,
 )
 from tests.reference import binned_forest as forest_twin
@@ -209,13 +210,13 @@ def test_flag_rows_and_move_rows(seed, side, left_side):
     rows, begin, end = draw_rows(rng, 80)
     m, column, missing_left = len(rows), int(rng.integers(d)), int(rng.integers(2))
     ordered = rng.integers(99, size=(2, m if seed % 2 else 0))
-    ordered = ordered.astype(np.int32 if seed % 3 else np.int64)
     results = []
     for module in (partition, partition_twin):
         buffers = partition.RowBuffers(
             np.stack([rows, rows]), ordered.copy(), np.full(m, 9, dtype=np.uint8)
         )
-        n_left = module.flag_rows(table, column, 2, missing_left, rows, begin, end, buffers.flags)
+        here, flags = rows[begin:end], buffers.flags[begin:end]
+        n_left = module.flag_rows(table, column, 2, missing_left, here, flags)
         module.move_rows(buffers, side, left_side, begin, end, begin, begin + n_left)
         results.append((n_left, *buffers[:3]))
     for compiled, naive in zip(*results, strict=True):
@@ -235,7 +236,7 @@ def test_scan(seed, curved, limits):
     flat[4 + n_values : -1] = 0
     column = column_splits.Column(flat, 4, n_values, 9)
     for direction, bounds in draw_bounds(rng, 1):
-        given = column, bins.sum(), packing, limits, direction, bounds
+        given = column, bins.sum(), rules_of(packing, limits), direction, bounds
         best = split_twin.scan(*given, column_splits.NO_GAIN, None)
         for least in (column_splits.NO_GAIN, best[0], np.nextafter(best[0], -np.inf)):
             arguments = *given, float(least), scan_scratch()
@@ -253,7 +254,8 @@ def test_levels(seed, curved, count_channel, limits):
     bins = draw_histogram(rng, n_bins, n_channels, packing, curved or count_channel, count_channel)
     totals = bins.sum(axis=0)
     flat = np.concatenate([rng.integers(99, size=n_channels), bins.ravel()])
-    shared = column_splits.Column(flat, 1, n_bins - 1, n_bins), totals, packing, limits
+    column = column_splits.Column(flat, 1, n_bins - 1, n_bins)
+    shared = column, totals, rules_of(packing, limits)
     results = []
     for module in (category_splits, categories_twin):
         scratch = scan_scratch(n_channels)
@@ -296,7 +298,7 @@ def test_flag_level_rows_and_level_goes_left(seed, missing_left):
         results = []
         for module in (category_splits, categories_twin):
             flags = np.full(len(rows), 9, dtype=np.uint8)
-            arguments = table, column, left_set, missing_left, rows, begin, end, flags
+            arguments = table, column, left_set, missing_left, rows[begin:end], flags[begin:end]
             results.append((module.flag_level_rows(*arguments), flags))
         for compiled, naive in zip(*results, strict=True):
             np.testing.assert_array_equal(compiled, naive)
@@ -318,7 +320,7 @@ def test_scan_channels(seed, count_channel, limits):
     column, totals = column_splits.Column(flat, 1, 8, 9), bins.sum(axis=0)
     for direction, bounds in draw_bounds(rng, 3):
         scratch = scan_scratch(n_channels)
-        arguments = column, totals, 3, packing, limits, direction, bounds, scratch
+        arguments = column, totals, rules_of(packing, limits, 3), direction, bounds, scratch
         compiled = column_splits.scan_channels(*arguments)
         naive = split_twin.scan_channels(*arguments)
         assert compiled[0] == pytest.approx(naive[0], rel=1e-12, abs=1e-12)
@@ -334,7 +336,7 @@ def test_scan_pairs(seed, limits):
     flat = np.concatenate([rng.integers(99, size=2), bins.ravel()])
     column, totals = column_splits.Column(flat, 1, 8, 9), bins.sum(axis=0)
     for least in (-np.inf, 0.0, 0.3):
-        arguments = column, totals, packing, limits, least, scan_scratch(2)
+        arguments = column, totals, rules_of(packing, limits, 1), least, scan_scratch(2)
         compiled = column_splits.scan_pairs(*arguments)
         naive = split_twin.scan_pairs(*arguments)
         assert compiled[0] == pytest.approx(naive[0], rel=1e-12, abs=1e-12)
@@ -719,7 +721,7 @@ def test_pack_bins(seed, dtype, d):
     for module in (binning, binning_twin):
         words = np.full((-(-d // 8), n), 77, dtype=np.uint64)
         memory = np.empty(73), np.empty(73, dtype=np.int64)
-        module.pack_bins(values[2:75], edges, n_steps, 40, 2, words, *memory)
+        module.pack_bins(values[2:75], binning.BinEdges(edges, n_steps, 40), 2, words, *memory)
         results.append(words)
     np.testing.assert_array_equal(*results)
 

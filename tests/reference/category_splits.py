@@ -26,8 +26,9 @@ def _sum(leaf_of_row):
     return [sum(channel) for channel in zip(*leaf_of_row, strict=True)]
 
 
-def _steps(column, totals, packing, limits):
+def _steps(column, totals, rules):
     """The step of every occupied bin."""
+    packing, limits = rules.packing, rules.limits
     n_channels = len(totals)
     g, h, count = numbers(totals[0], totals[1] if n_channels > 1 else 0, packing)
     if h <= 0 or count <= 0:
@@ -47,15 +48,16 @@ def _steps(column, totals, packing, limits):
     return steps
 
 
-def order_levels(column, totals, packing, limits, scratch):
-    found = _steps(column, totals, packing, limits)
+def order_levels(column, totals, rules, scratch):
+    found = _steps(column, totals, rules)
     for place, b in enumerate(sorted(found, key=lambda b: (found[b], b))):
         scratch.places[place], scratch.gains[b] = b, found[b]
     return len(found)
 
 
-def scan_levels(column, totals, packing, limits, bounds, scratch):
-    found = _steps(column, totals, packing, limits)
+def scan_levels(column, totals, rules, bounds, scratch):
+    packing, limits = rules.packing, rules.limits
+    found = _steps(column, totals, rules)
     ranked = sorted(found, key=lambda b: (found[b], b))
     n_channels, l2 = len(totals), limits.l2
     whole = [int(x) for x in totals]
@@ -87,8 +89,9 @@ def scan_levels(column, totals, packing, limits, bounds, scratch):
     return best
 
 
-def settle_levels(column, totals, packing, limits, position, scratch, left_totals, left_set):
-    found = _steps(column, totals, packing, limits)
+def settle_levels(column, totals, rules, position, scratch, left_totals, left_set):
+    packing = rules.packing
+    found = _steps(column, totals, rules)
     ranked = sorted(found, key=lambda b: (found[b], b))
     n_channels = len(totals)
     left = ranked[: position + 1]
@@ -110,9 +113,9 @@ def level_goes_left(left_sets, number, value):
     return bool(int(left_sets[number][code // 64]) >> (code % 64) & 1)
 
 
-def flag_level_rows(table, column, left_set, missing_left, rows, begin, end, flags):
+def flag_level_rows(table, column, left_set, missing_left, rows, flags):
     bins, missing_bin = bins_of(table.words, column), table.n_bins - 1
-    for i in range(begin, end):
-        b = int(bins[rows[i]])
+    for i, row in enumerate(rows):
+        b = int(bins[row])
         flags[i] = missing_left if b == missing_bin else level_goes_left([left_set], 0, b)
-    return int(flags[begin:end].sum())
+    return int(flags.sum())

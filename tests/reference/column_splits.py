@@ -37,9 +37,9 @@ def bounded_score(value, packing, l2, lower, upper):
     return step, score_of_value(step, gradient, hessian, l2)
 
 
-def _gain_in_bounds(left, right, whole, packing, l2, direction, bounds):
+def _gain_in_bounds(left, right, whole, rules, direction, bounds):
     """By the outputs' values on both sides, which must not be out of order."""
-    gain, parent = 0.0, 0.0
+    packing, l2, gain, parent = rules.packing, rules.limits.l2, 0.0, 0.0
     for k, (lower, upper) in enumerate(zip(*bounds, strict=True)):
         scores = [
             bounded_score(sums[k], packing, l2, lower, upper) for sums in (left, right, whole)
@@ -72,7 +72,8 @@ def _is_missing_against_all(right, column):
     return right == column.histogram[begin : begin + len(right)].tolist()
 
 
-def scan(column, total, packing, limits, direction, bounds, least, scratch):
+def scan(column, total, rules, direction, bounds, least, scratch):
+    packing, limits = rules.packing, rules.limits
     parent = score(total, packing, limits.l2)[0]
     best = NO_GAIN, 0, 0
     for cut, missing_left, (left,) in cuts(column, 1):
@@ -90,14 +91,15 @@ def scan(column, total, packing, limits, direction, bounds, least, scratch):
         if bounds is not None and len(bounds):
             right = [int(total) - left]
             asked = 0 if _is_missing_against_all(right, column) else direction
-            gain = _gain_in_bounds([left], right, [total], packing, limits.l2, asked, bounds)
+            gain = _gain_in_bounds([left], right, [total], rules, asked, bounds)
         if gain > max(best[0], least):
             bins = column.histogram[column.base : column.base + cut]
             best = gain, np.count_nonzero(bins), missing_left
     return best
 
 
-def scan_pairs(column, totals, packing, limits, least, scratch):
+def scan_pairs(column, totals, rules, least, scratch):
+    packing, limits = rules.packing, rules.limits
     total, total_count = (int(t) for t in totals)
     parent = score(total, packing, limits.l2)[0]
     best = NO_GAIN, 0, 0
@@ -124,7 +126,8 @@ def _score_channels(sums, n_outputs, packing, l2):
     return sum(p[0] for p in parts), sum(p[1] for p in parts), count
 
 
-def scan_channels(column, totals, n_outputs, packing, limits, direction, bounds, scratch):
+def scan_channels(column, totals, rules, direction, bounds, scratch):
+    n_outputs, packing, limits = rules.n_outputs, rules.packing, rules.limits
     whole = [int(t) for t in totals]
     parent = _score_channels(whole, n_outputs, packing, limits.l2)[0]
     best = NO_GAIN, 0, 0
@@ -139,7 +142,7 @@ def scan_channels(column, totals, n_outputs, packing, limits, direction, bounds,
         gain = split_gain(left_score + right_score, parent)
         if bounds is not None and len(bounds):
             asked = 0 if _is_missing_against_all(right, column) else direction
-            gain = _gain_in_bounds(left, right, whole, packing, limits.l2, asked, bounds)
+            gain = _gain_in_bounds(left, right, whole, rules, asked, bounds)
         if gain > best[0]:
             best = gain, cut, missing_left
     return best

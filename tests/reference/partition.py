@@ -3,12 +3,12 @@
 from tests.reference.histogram import bins_of
 
 
-def flag_rows(table, column, split_bin, missing_left, rows, begin, end, flags):
+def flag_rows(table, column, split_bin, missing_left, rows, flags):
     bins = bins_of(table.words, column)
-    for i in range(begin, end):
-        b = bins[rows[i]]
+    for i, row in enumerate(rows):
+        b = bins[row]
         flags[i] = missing_left if b == table.n_bins - 1 else b <= split_bin
-    return int(flags[begin:end].sum())
+    return int(flags.sum())
 
 
 def move_rows(buffers, side, left_side, begin, end, left, right):

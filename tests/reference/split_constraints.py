@@ -6,12 +6,12 @@ from tests.reference.column_splits import bounded_score
 from hilboost.engine.ops.cpu.nodes import COLUMN, LEFT, RIGHT
 
 
-def bound_children(node, direction, n_outputs, nodes, totals, packing, l2, bounds):
+def bound_children(node, direction, nodes, totals, rules, bounds):
     children = nodes.fields[node, [LEFT, RIGHT]]
     bounds[children] = bounds[node]
-    for k in range(n_outputs if direction else 0):
+    for k in range(bounds.shape[2] if direction else 0):
         left, right = (
-            bounded_score(totals[child, k], packing, l2, *bounds[node, :, k])[0]
+            bounded_score(totals[child, k], rules.packing, rules.limits.l2, *bounds[node, :, k])[0]
             for child in children
         )
         low, high = children[::direction]

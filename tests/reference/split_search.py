@@ -7,7 +7,7 @@ from tests.reference import category_splits as levels_twin
 from tests.reference import column_splits as split_twin
 
 from hilboost.engine.ops.cpu.column_splits import Column
-from hilboost.engine.ops.cpu.nodes import BIN, COLUMN, MISSING_LEFT
+from hilboost.engine.ops.cpu.nodes import BIN, COLUMN, MISSING_LEFT, SLOT
 
 NO_GAIN = -math.inf
 
@@ -17,28 +17,27 @@ def _column(histogram, number, n_channels, rules):
     return Column(histogram, base, int(rules.n_values[number]), rules.n_bins)
 
 
-def search_columns(first, last, histogram, drawn, totals, bounds, rules, scratch):
-    found = [(NO_GAIN, 0, 0, 0)]
-    numbers = rules.packing, rules.limits
+def search_columns(first, last, node, drawn, growth, scratch):
+    found, rules, totals = [(NO_GAIN, 0, 0, 0)], growth.rules, growth.sums.totals[node]
+    histogram = growth.histograms.slots[growth.nodes.fields[node, SLOT]]
+    bounds = None if growth.constraints is None else growth.constraints.bounds[node]
     for f in range(first, last):
         if not drawn[f] or rules.n_values[f] == 0:
             continue
         column = _column(histogram, f, len(totals), rules)
         direction = rules.monotonic[f] if bounds is not None and len(rules.monotonic) else 0
         if bounds is not None and len(rules.is_category) and rules.is_category[f]:
-            gain, cut = levels_twin.scan_levels(column, totals, *numbers, bounds, None)
+            gain, cut = levels_twin.scan_levels(column, totals, rules, bounds, None)
             split = gain, cut, 0
         elif len(totals) == 1:
-            given = column, totals[0], *numbers, direction, bounds, NO_GAIN, None
+            given = column, totals[0], rules, direction, bounds, NO_GAIN, None
             gain, cut, missing_left = split_twin.scan(*given)
             bins = column.histogram[column.base : column.base + column.n_values]
             split = gain, int(np.flatnonzero(bins)[cut]) if gain > NO_GAIN else 0, missing_left
         elif len(totals) == 2 and rules.n_outputs == 1 and (bounds is None or not len(bounds)):
-            split = split_twin.scan_pairs(column, totals, *numbers, NO_GAIN, None)
+            split = split_twin.scan_pairs(column, totals, rules, NO_GAIN, None)
         else:
-            split = split_twin.scan_channels(
-                column, totals, rules.n_outputs, *numbers, direction, bounds, None
-            )
+            split = split_twin.scan_channels(column, totals, rules, direction, bounds, None)
         found.append((split[0], f, *split[1:]))
     return max(found, key=lambda one: one[0])  # the first of equals
 
@@ -48,8 +47,10 @@ def best_of_parts(gains, splits):
     return gains[part], *(int(x) for x in splits[part])
 
 
-def settle_split(node, split, histogram, nodes, sums, categories, rules, scratch):
+def settle_split(node, split, growth, scratch):
     gain, number, cut, missing_left = split
+    nodes, sums, categories, rules = growth.nodes, growth.sums, growth.categories, growth.rules
+    histogram = growth.histograms.slots[nodes.fields[node, SLOT]]
     nodes.gains[node] = NO_GAIN
     if gain <= 0 or gain < rules.limits.min_gain:
         return
@@ -57,9 +58,9 @@ def settle_split(node, split, histogram, nodes, sums, categories, rules, scratch
     totals, left_totals = sums.totals[node], sums.left_totals[node]
     column = _column(histogram, number, len(totals), rules)
     if categories is not None and len(rules.is_category) and rules.is_category[number]:
+        left_set = categories.left_sets[node]
         missing_left = levels_twin.settle_levels(
-            *(column, totals, rules.packing, rules.limits, cut, None, left_totals),
-            categories.left_sets[node],
+            column, totals, rules, cut, None, left_totals, left_set
         )
         nodes.fields[node, [COLUMN, BIN, MISSING_LEFT]] = number, 0, missing_left
         return

@@ -28,9 +28,9 @@ def add_forest(X, forest, begin, end, has_missing, raw):
             raw[i, first : first + width] += leaves.values[at : at + width]
 
 
-def walk_rows(X, roots, first_output, widths, thresholds, links, left_sets, values, raw):
+def walk_rows(X, trees, thresholds, links, left_sets, values, raw):
     for i, x in enumerate(X):
-        for node, first, width in zip(roots[:-1], first_output, widths, strict=True):
+        for node, first, width in trees:
             while links[node, CHILD] != node:
                 column, child, missing_right, number = links[node]
                 if np.isnan(x[column]):

@@ -25,9 +25,15 @@ def score_of(rows, goes_left, gradients, weights, min_weight):
     return score
 
 
-def scan_cuts(table, column, here, gradients, min_weight, tie, scratch):
-    rows, missing = here.rows[here.begin : here.end], table.n_bins - 1
-    b = bins_of(table.words, column)[rows]
+def rows_and_bins(column):
+    """The rows of a column of a node, their bins, and the bin of missing values."""
+    table, number, here, _ = column
+    rows = here.rows[here.begin : here.end]
+    return rows, bins_of(table.words, number)[rows].astype(int), table.n_bins - 1
+
+
+def scan_cuts(column, min_weight, tie, scratch):
+    (rows, b, missing), gradients = rows_and_bins(column), column.gradients
     best = NO_GAIN, 0, 0
     for missing_left in (0, 1) if (b == missing).any() else (0,):
         for cut in np.unique(b[b < missing]):
@@ -38,8 +44,7 @@ def scan_cuts(table, column, here, gradients, min_weight, tie, scratch):
     return best
 
 
-def score_cut(table, column, here, gradients, min_weight, cut, missing_left, sums):
-    rows = here.rows[here.begin : here.end]
-    b = bins_of(table.words, column)[rows]
-    goes_left = (b <= cut) | (bool(missing_left) & (b == table.n_bins - 1))
+def score_cut(column, min_weight, cut, missing_left, sums):
+    (rows, b, missing), gradients = rows_and_bins(column), column.gradients
+    goes_left = (b <= cut) | (bool(missing_left) & (b == missing))
     return score_of(rows, goes_left, gradients.values, gradients.weights, min_weight)

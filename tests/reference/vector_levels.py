@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from tests.reference.histogram import bins_of
 from tests.reference.random_bits import mix
-from tests.reference.vector_cuts import NO_GAIN, score_of, weights_of
+from tests.reference.vector_cuts import NO_GAIN, rows_and_bins, score_of, weights_of
 
 MOST_TRIED = 10
 
@@ -52,20 +51,15 @@ def to_levels(left_set):
     return {64 * w + k for w, word in enumerate(left_set) for k in range(64) if int(word) >> k & 1}
 
 
-def _here(table, column, here):
-    rows = here.rows[here.begin : here.end]
-    return rows, bins_of(table.words, column)[rows].astype(int), table.n_bins - 1
-
-
-def scan_subsets(table, column, here, gradients, min_weight, tie, scratch, levels, left_set):
-    rows, b, missing = _here(table, column, here)
+def scan_subsets(column, min_weight, tie, scratch, levels, left_set):
+    (rows, b, missing), gradients = rows_and_bins(column), column.gradients
     score, chosen = best_subset(b, rows, gradients.values, gradients.weights, min_weight, tie)
     to_bits(chosen - {missing}, left_set)
     return score, int(missing in chosen)
 
 
-def score_subset(table, column, here, gradients, min_weight, left_set, missing_left, sums):
-    rows, b, missing = _here(table, column, here)
+def score_subset(column, min_weight, left_set, missing_left, sums):
+    (rows, b, missing), gradients = rows_and_bins(column), column.gradients
     chosen = to_levels(left_set) - {missing} | ({missing} if missing_left else set())
     goes_left = np.isin(b, list(chosen))
     return score_of(rows, goes_left, gradients.values, gradients.weights, min_weight)
@@ -88,7 +82,7 @@ def drawn_subset(b, missing, seed):
 
 
 def draw_subset(table, column, here, seed, present, left_set):
-    _, b, missing = _here(table, column, here)
+    _, b, missing = rows_and_bins((table, column, here, None))
     chosen = drawn_subset(b, missing, int(seed))
     if chosen is None:
         return -1
@@ -105,8 +99,8 @@ def settled_subset(b, rows, missing, weights, chosen):
     return chosen - {missing} | (absent if heavier else set()), bool(side)
 
 
-def settle_subset(table, column, here, weights, missing_left, present, left_set):
-    rows, b, missing = _here(table, column, here)
+def settle_subset(column, missing_left, present, left_set):
+    (rows, b, missing), weights = rows_and_bins(column), column.gradients.weights
     chosen = to_levels(left_set) | ({missing} if missing_left else set())
     settled, side = settled_subset(b, rows, missing, weights, chosen)
     to_bits(settled, left_set)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from hilboost.core import dtypes
 from hilboost.core.dtypes import Floats
 from hilboost.core.exchange import RowShare
 from hilboost.engine.edges import column_edges
-from hilboost.engine.ops.cpu.binning import BinTable, pack_bins
+from hilboost.engine.ops.cpu.binning import BinEdges, BinTable, pack_bins
 from hilboost.reductions.draws import draw_rows
 from hilboost.reductions.sums import count
 from hilboost.tables.blocks import BlockTable, DenseTable
@@ -74,18 +74,6 @@ class BinnedTable:
         """Return the table of the rows of all, which have the same bins."""
         words = [self.words, *(other.words for other in others)]
         return replace(self, words=np.concatenate(words, axis=1))
-
-
-class BinEdges(NamedTuple):
-    """The edges of the bins of all columns, as compiled loops use them."""
-
-    thresholds: Floats  # (d, 2**k) float64
-    n_steps: NDArray[np.int64]  # (d,) int64: steps of the bisection of each column
-    missing_bin: int
-
-    def of_columns(self, first: int, last: int) -> BinEdges:
-        """Return the edges of some columns."""
-        return BinEdges(self.thresholds[first:last], self.n_steps[first:last], self.missing_bin)
 
 
 def bin_table(
@@ -240,6 +228,4 @@ def _pack(
 def _pack_block(values: Any, edges: BinEdges, begin: int, words: NDArray[np.uint64]) -> None:
     """Pack a block of rows (m, d), the first of which is ``begin``."""
     m = len(values)
-    working, position = np.empty(m), np.empty(m, dtype=np.int64)
-    thresholds, n_steps, missing_bin = edges
-    pack_bins(values, thresholds, n_steps, missing_bin, begin, words, working, position)
+    pack_bins(values, edges, begin, words, np.empty(m), np.empty(m, dtype=np.int64))

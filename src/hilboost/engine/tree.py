@@ -215,8 +215,9 @@ class Forest(Summation):
         links[:, MISSING_RIGHT] = trees.missing_right
         sets = trees.set_numbers if len(trees.set_numbers) else -1
         links[:, SET_OR_VALUES] = np.where(leaves.number >= 0, leaves.offset, sets)
-        shape = trees.roots, leaves.first_output, leaves.widths
-        return *shape, trees.threshold, links, trees.left_sets, leaves.values
+        shape = np.column_stack([trees.roots[:-1], leaves.first_output, leaves.widths])
+        of_trees = shape.astype(np.int32)
+        return of_trees, trees.threshold, links, trees.left_sets, leaves.values
 
     def leaves(self, X: Floats | BlockTable, n_threads: int) -> NDArray[np.int32]:
         """Leaf numbers, (n, n_trees)."""

@@ -116,14 +116,13 @@ class VectorLoop(GrowthLoop):
 
     def _drawn(self, node: np.int64, present: NDArray[np.bool_] | None) -> _Candidates:
         """Draw the columns of a node, and their cuts if these are random."""
-        limits, sums, marked = self._growth.limits, self._growth.sums, self._marked
-        candidates = empty_candidates(len(self._growth.ranges.low), len(marked) > 0)
+        sums = self._growth.sums
+        candidates = empty_candidates(len(self._growth.ranges.low), len(self._marked) > 0)
         growth = self._growth._replace(candidates=candidates)
         table = growth.table if present is None else _table_of(present)
         weight = float(sums.masses[node, WEIGHT])
         here = NodeRows(self._bins, 0, len(self._bins), sums.totals[node], weight)
-        seed, n_drawn, random_cuts = growth.nodes.seeds[node], limits.n_columns, limits.random_cuts
-        draw_candidates(table, growth.ranges, marked, here, seed, n_drawn, random_cuts, candidates)
+        draw_candidates(table, here, growth.nodes.seeds[node], growth)
         some = slice(0, int(candidates.number[0]))
         on_left = np.zeros((len(growth.ranges.low), sums.totals.shape[1] + 3))
         return _Candidates(growth, node, some, present, on_left)

@@ -1,5 +1,7 @@
 """The steps of a tree's growth against their naive twins."""
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 from tests.backends.random_arguments import (
@@ -8,6 +10,7 @@ from tests.backends.random_arguments import (
     draw_histogram,
     draw_packing,
     empty_store,
+    rules_of,
     scan_scratch,
 )
 from tests.reference import draws as draws_twin
@@ -18,9 +21,33 @@ from tests.seeds import seeded
 
 from hilboost.engine.ops.cpu import draws, nodes, split_constraints, split_search
 from hilboost.engine.ops.cpu.category_splits import CategorySplits
+from hilboost.engine.ops.cpu.column_splits import SplitLimits
 
 SEEDS = range(6)
 N_BINS = 9
+
+
+class Slots(NamedTuple):
+    """Histograms of nodes."""
+
+    slots: np.ndarray
+
+
+class Bounds(NamedTuple):
+    """Constraints of nodes, as far as searches read them."""
+
+    bounds: np.ndarray
+
+
+class Searched(NamedTuple):
+    """What searches read of a growth."""
+
+    rules: split_search.SplitRules
+    nodes: nodes.NodeStore
+    sums: split_search.NodeSums
+    categories: CategorySplits | None
+    histograms: Slots
+    constraints: Bounds | None
 
 
 @seeded(SEEDS)
@@ -97,7 +124,8 @@ def test_bound_children(seed, direction):
         store.fields[0, [nodes.LEFT, nodes.RIGHT]] = 1, 2
         bounds = np.full((3, 2, 2), np.nan)
         bounds[0] = [[-np.inf, -0.5], [np.inf, 0.5]]
-        module.bound_children(0, direction, 2, store, totals, packing, 1.0, bounds)
+        rules = rules_of(packing, SplitLimits(1.0, 0.0, 0.0, 0.0))
+        module.bound_children(0, direction, store, totals, rules, bounds)
         results.append(bounds)
     np.testing.assert_allclose(*results, rtol=1e-14)
 
@@ -148,23 +176,28 @@ def test_search_and_settle(seed, n_channels, with_levels, limits):
     all_bounds = [bounds for _, bounds in draw_bounds(draw, n_channels)]
     for bounds in [*all_bounds, *([] if with_levels else [None])]:
         n_directions = 5 if bounds is None else 5 * len(bounds)  # not read without bounds
-        rules = split_search.SplitRules(
-            *(n_values, N_BINS, None if n_channels == 1 else n_channels, packing, limits),
-            *(monotonic[:n_directions], is_category),
+        rules = rules_of(packing, limits, None if n_channels == 1 else n_channels)._replace(
+            n_values=n_values,
+            n_bins=N_BINS,
+            monotonic=monotonic[:n_directions],
+            is_category=is_category,
         )
         results = []
         for module in (split_search, search_twin):
             gains, splits = np.full(2, -np.inf), np.zeros((2, 3), dtype=np.int64)
             scratch = scan_scratch(n_channels)
-            for part, columns in enumerate(((0, 2), (2, 5))):
-                gains[part], *splits[part] = module.search_columns(
-                    *columns, histogram.ravel(), drawn, totals, bounds, rules, scratch
-                )
-            split = module.best_of_parts(gains, splits)
             store, sets = empty_store(1), np.zeros((1, 4), dtype=np.uint64)
             of_levels = None if bounds is None else CategorySplits(is_category, sets)
             sums = split_search.NodeSums(totals[None], np.zeros((1, n_channels), dtype=np.int64))
-            module.settle_split(0, split, histogram.ravel(), store, sums, of_levels, rules, scratch)
+            of_node = None if bounds is None else Bounds(bounds[None])
+            growth = Searched(
+                rules, store, sums, of_levels, Slots(histogram.reshape(1, -1)), of_node
+            )
+            for part, columns in enumerate(((0, 2), (2, 5))):
+                found = module.search_columns(*columns, 0, drawn, growth, scratch)
+                gains[part], *splits[part] = found
+            split = module.best_of_parts(gains, splits)
+            module.settle_split(0, split, growth, scratch)
             results.append((split[1:], store.fields, sums.left_totals, sets, gains, store.gains))
         for found, expected in zip(*(result[:4] for result in results), strict=True):
             np.testing.assert_array_equal(found, expected)

@@ -22,7 +22,7 @@ from hilboost.engine.ops.cpu.batch import empty_batch
 from hilboost.engine.ops.cpu.category_splits import CategorySplits
 from hilboost.engine.ops.cpu.partition import RowBuffers
 from hilboost.engine.ops.cpu.vector_candidates import empty_candidates, empty_ranges
-from hilboost.engine.ops.cpu.vector_cuts import CutScratch, NodeRows, VectorGradients
+from hilboost.engine.ops.cpu.vector_cuts import CutScratch, NodeColumn, NodeRows, VectorGradients
 from hilboost.engine.ops.cpu.vector_levels import empty_levels
 from hilboost.learners.tree import VectorTreeLearner
 
@@ -80,7 +80,7 @@ def test_scan_cuts(seed, weighted, missing, whole):
     for column in range(d):
         for min_weight in (1.0, 4.0):
             scratch = draw_scratch(n, n_bins, k)
-            arguments = table, column, here, learned, min_weight, 1e-12, scratch
+            arguments = NodeColumn(table, column, here, learned), min_weight, 1e-12, scratch
             found, expected = vector_cuts.scan_cuts(*arguments), cuts_twin.scan_cuts(*arguments)
             assert found[1:] == expected[1:]
             assert found[0] == pytest.approx(expected[0], rel=1e-12)
@@ -98,9 +98,8 @@ def test_score_cut(seed, weighted, missing_left):
     learned = VectorGradients(gradients, weights, np.empty(0))
     for column, cut in zip(range(d), rng.integers(n_bins - 1, size=d), strict=True):
         for min_weight in (1e-9, 3.0):
-            arguments = (
-                table, column, here, learned, min_weight, int(cut), missing_left, np.empty(k)
-            )  # fmt: skip
+            of_node = NodeColumn(table, column, here, learned)
+            arguments = of_node, min_weight, int(cut), missing_left, np.empty(k)
             found, expected = vector_cuts.score_cut(*arguments), cuts_twin.score_cut(*arguments)
             assert found == pytest.approx(expected, rel=1e-12)
 
@@ -115,7 +114,7 @@ def test_the_best_cut_is_the_best_of_all(seed, weighted):
     here = rows_of(np.arange(n, dtype=np.uint32), 0, n, gradients, weights)
     learned = VectorGradients(gradients, weights, np.empty(0))
     for column in range(d):
-        shared = table, column, here, learned, 1.0
+        shared = NodeColumn(table, column, here, learned), 1.0
         best, cut, side = vector_cuts.scan_cuts(*shared, 0.0, draw_scratch(n, n_bins, k))
         scores = {
             (c, s): vector_cuts.score_cut(*shared, c, s, np.empty(k))

@@ -10,7 +10,7 @@ from tests.reference import vector_levels as twin
 
 from hilboost.engine.ops.cpu import vector_levels
 from hilboost.engine.ops.cpu.category_splits import SET_WORDS
-from hilboost.engine.ops.cpu.vector_cuts import VectorGradients
+from hilboost.engine.ops.cpu.vector_cuts import NodeColumn, VectorGradients
 from hilboost.engine.ops.cpu.vector_levels import MOST_TRIED, LevelScratch, empty_levels
 
 SEEDS = range(8)
@@ -53,7 +53,7 @@ def test_scan_subsets(seed, weighted, missing, n_levels):
             left_set = new_set()
             scratch = draw_scratch(n, n_levels + 1, k), own_levels(n_levels, k)
             found = module.scan_subsets(
-                table, 0, here, learned, min_weight, 1e-12, *scratch, left_set
+                NodeColumn(table, 0, here, learned), min_weight, 1e-12, *scratch, left_set
             )
             results.append((found, left_set))
         (ours, our_set), (theirs, their_set) = results
@@ -62,7 +62,7 @@ def test_scan_subsets(seed, weighted, missing, n_levels):
             assert ours[1] == theirs[1]
         else:  # the order has no direction: its mirror image is cut at the same place
             side = twin.score_subset(
-                table, 0, here, learned, min_weight, our_set, ours[1], np.empty(k)
+                NodeColumn(table, 0, here, learned), min_weight, our_set, ours[1], np.empty(k)
             )
             assert side == pytest.approx(theirs[0], rel=1e-9)
 
@@ -79,18 +79,25 @@ def test_the_best_of_few_levels_is_the_best_of_all_subsets(seed, weighted, missi
     learned = VectorGradients(gradients, weights, np.empty(0))
     left_set, levels = new_set(), own_levels(n_levels, k)
     best, side = vector_levels.scan_subsets(
-        table, 0, here, learned, 1.0, 0.0, draw_scratch(n, n_levels + 1, k), levels, left_set
+        NodeColumn(table, 0, here, learned),
+        1.0,
+        0.0,
+        draw_scratch(n, n_levels + 1, k),
+        levels,
+        left_set,
     )
     scores = []
     for bits in product([0, 1], repeat=n_levels + 1):
         tried = new_set()
         tried[0] = sum(bit << b for b, bit in enumerate(bits[:-1]))
-        arguments = table, 0, here, learned, 1.0, tried, bits[-1], np.empty(k)
+        arguments = NodeColumn(table, 0, here, learned), 1.0, tried, bits[-1], np.empty(k)
         score = vector_levels.score_subset(*arguments)
         assert score == pytest.approx(twin.score_subset(*arguments), rel=1e-12)
         scores.append(score)
     assert best == pytest.approx(max(scores), rel=1e-12)
-    own = vector_levels.score_subset(table, 0, here, learned, 1.0, left_set, side, np.empty(k))
+    own = vector_levels.score_subset(
+        NodeColumn(table, 0, here, learned), 1.0, left_set, side, np.empty(k)
+    )
     assert own == pytest.approx(best, rel=1e-12)
 
 
@@ -105,7 +112,7 @@ def test_the_best_of_many_levels_of_one_output_is_the_best_of_all_subsets(seed, 
     learned = VectorGradients(gradients, weights, np.empty(0))
     scratch = draw_scratch(n, n_levels + 1, 1)
     best, _ = vector_levels.scan_subsets(
-        table, 0, here, learned, 1.0, 0.0, scratch, own_levels(n_levels, 1), new_set()
+        NodeColumn(table, 0, here, learned), 1.0, 0.0, scratch, own_levels(n_levels, 1), new_set()
     )
     b = table.flat[::8][:n].astype(int)
     mass = np.bincount(b, weights if weighted else None)
@@ -127,7 +134,12 @@ def test_levels_that_lie_on_a_line_in_the_output_space_are_cut_exactly():
     learned = VectorGradients(gradients, np.empty(0), np.empty(0))
     left_set, levels = new_set(), own_levels(n_levels, 12)
     vector_levels.scan_subsets(
-        table, 0, here, learned, 1.0, 0.0, draw_scratch(n, n_levels + 1, 12), levels, left_set
+        NodeColumn(table, 0, here, learned),
+        1.0,
+        0.0,
+        draw_scratch(n, n_levels + 1, 12),
+        levels,
+        left_set,
     )
     found = twin.to_levels(left_set)
     assert found in (set(np.flatnonzero(group)), set(np.flatnonzero(~group)))
@@ -140,7 +152,12 @@ def test_a_column_of_one_level_is_not_split(module):
     here = rows_of(np.arange(9, dtype=np.uint32), 0, 9, gradients, np.empty(0))
     learned = VectorGradients(gradients, np.empty(0), np.empty(0))
     found = module.scan_subsets(
-        table, 0, here, learned, 1.0, 0.0, draw_scratch(9, 6, 1), own_levels(5, 1), new_set()
+        NodeColumn(table, 0, here, learned),
+        1.0,
+        0.0,
+        draw_scratch(9, 6, 1),
+        own_levels(5, 1),
+        new_set(),
     )
     assert found[0] == -np.inf
     assert module.draw_subset(table, 0, here, np.uint64(5), new_set(), new_set()) == -1
@@ -159,9 +176,10 @@ def test_draw_subset_and_settle_subset(seed, missing, n_levels):
         left_set = new_set()
         number = np.uint64(seed * 12345)
         side = module.draw_subset(table, 0, here, number, new_set(), left_set)
-        drawn = left_set.copy()
+        drawn, learned = left_set.copy(), VectorGradients(np.zeros((70, 1)), weights, weights)
         if side >= 0:
-            settled = module.settle_subset(table, 0, here, weights, side, new_set(), left_set)
+            column = NodeColumn(table, 0, here, learned)
+            settled = module.settle_subset(column, side, new_set(), left_set)
             results.append((side, drawn.tolist(), settled, left_set.tolist()))
     assert not results or results[0] == results[1]
 

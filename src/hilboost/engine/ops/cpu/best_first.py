@@ -45,14 +45,6 @@ from hilboost.engine.ops.cpu.split_search import (
 
 
 @inner
-def _bounds_of(node, constraints):
-    """Least and greatest value below a node, or ``None``."""
-    if constraints is None:
-        return None
-    return constraints.bounds[node]
-
-
-@inner
 def search_part(task, threads, growth):
     """Search some columns for the best splits of the children of a split, or of the root."""
     keep_apart()
@@ -67,16 +59,8 @@ def search_part(task, threads, growth):
         node = small if child == 0 else big
         gain, column, cut, left = NO_GAIN, int64(0), int64(0), int64(0)
         if fields[node, N_ROWS] >= growth.limits.min_rows:
-            gain, column, cut, left = search_columns(
-                first,
-                last,
-                growth.histograms.slots[fields[node, SLOT]],
-                scratch.drawn[item, child],
-                growth.sums.totals[node],
-                _bounds_of(node, growth.constraints),
-                growth.rules,
-                scan_scratch(scratch, threads.number),
-            )
+            drawn, own = scratch.drawn[item, child], scan_scratch(scratch, threads.number)
+            gain, column, cut, left = search_columns(first, last, node, drawn, growth, own)
         split = batch.splits[task, child]
         batch.gains[task, child] = gain
         split[0], split[1], split[2] = column, cut, left
@@ -86,7 +70,7 @@ def search_part(task, threads, growth):
 def settle_batch(growth):
     """Settle the best splits that were found."""
     keep_apart()
-    batch, fields, scratch = growth.batch, growth.nodes.fields, growth.scratch
+    batch, scratch = growth.batch, scan_scratch(growth.scratch, int64(0))
     for item in range(batch.state[N_PAIRS]):
         if batch.modes[item] == ONLY_SUMMED:
             continue
@@ -94,16 +78,8 @@ def settle_batch(growth):
         small, big = batch.pairs[item, 0], batch.pairs[item, 1]
         for child in range(1 if small == big else 2):
             node = small if child == 0 else big
-            settle_split(
-                node,
-                best_of_parts(batch.gains[first:last, child], batch.splits[first:last, child]),
-                growth.histograms.slots[fields[node, SLOT]],
-                growth.nodes,
-                growth.sums,
-                growth.categories,
-                growth.rules,
-                scan_scratch(scratch, int64(0)),
-            )
+            gains, splits = batch.gains[first:last, child], batch.splits[first:last, child]
+            settle_split(node, best_of_parts(gains, splits), growth, scratch)
 
 
 @inner

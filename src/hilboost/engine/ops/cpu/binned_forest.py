@@ -44,21 +44,16 @@ def _leaves_by_bits(words, tree, trees, leaf_masks, masks, last_bin, block):
     for k in range(BLOCK):
         words[k] = everything
     first, last, inner = leaf_masks.start[tree], leaf_masks.start[tree + 1], leaf_masks.inner
-    columns, thresholds, missing_right = trees.column, trees.threshold, trees.missing_right
     if not trees.has_sets[tree]:
-        clear_in_bins(
-            words, block, inner, first, last, columns, masks, thresholds, missing_right, last_bin
-        )
+        clear_in_bins(words, block, inner, first, last, trees, masks, last_bin)
         return
     for i in range(first, last):
         node = inner[uint64(i)]
         number = trees.set_numbers[node]
         if number < 0:
-            clear_in_bins(
-                words, block, inner, i, i + 1, columns, masks, thresholds, missing_right, last_bin
-            )
+            clear_in_bins(words, block, inner, i, i + 1, trees, masks, last_bin)
         else:
-            column, right = block[columns[node]], missing_right[node]
+            column, right = block[trees.column[node]], trees.missing_right[node]
             _exclude_by_set(words, column, trees.left_sets, number, last_bin, right, masks[node])
 
 

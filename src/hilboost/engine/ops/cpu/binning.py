@@ -1,5 +1,7 @@
 """Values to bins, and the table of bins."""
 
+from __future__ import annotations
+
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +25,21 @@ class BinTable(NamedTuple):
     n_bins: int  # bins of every column, the last one for missing values; at most 256
 
 
+class BinEdges(NamedTuple):
+    """The edges of the bins of all columns."""
+
+    # (d, 2**k) float64: ascending, filled up with ``inf``; a value ``v`` falls into the first bin
+    # with ``v <= thresholds[b]``
+    thresholds: NDArray[np.float64]
+    # (d,) int64: steps of the bisection of each column, which has at most ``2**n_steps - 1`` edges
+    n_steps: NDArray[np.int64]
+    missing_bin: int
+
+    def of_columns(self, first: int, last: int) -> BinEdges:
+        """Return the edges of some columns."""
+        return BinEdges(self.thresholds[first:last], self.n_steps[first:last], self.missing_bin)
+
+
 @tiny
 def offset_of(table, column):
     """Where the bins of a column begin in the flat table; rows are 8 bytes apart."""
@@ -30,14 +47,12 @@ def offset_of(table, column):
 
 
 @compiled
-def pack_bins(values, edges, n_steps, missing_bin, begin, words, column, position):
+def pack_bins(values, edges, begin, words, column, position):
     """Bin a block of rows, the first of which is ``begin``, and pack eight columns into a word.
 
-    ``values``: (m, d) float32 or float64. ``edges``: (d, 2**k - 1) float64: ascending, filled up
-    with ``inf``; a value ``v`` falls into the first bin with ``v <= edges[b]``. ``n_steps``: (d,)
-    int64, steps of bisection: ``2**n_steps - 1 >= edges of the column``. ``words``: (n_words, n)
-    uint64, written in ``[:, begin:begin + m]``. ``column``: (m,) float64, position : (m,) int64;
-    working memory.
+    ``values``: (m, d) float32 or float64. ``edges``: BinEdges. ``words``: (n_words, n) uint64,
+    written in ``[:, begin:begin + m]``. ``column``: (m,) float64, position : (m,) int64; working
+    memory.
 
     Notes
     -----
@@ -45,13 +60,13 @@ def pack_bins(values, edges, n_steps, missing_bin, begin, words, column, positio
 
         position   0 0 0 0  ->  4 0 4 4  ->  6 0 4 6  ->  …
     """
-    m, d = values.shape
+    (m, d), n_steps, missing_bin = values.shape, edges.n_steps, edges.missing_bin
     for w in range(words.shape[0]):
         packed = words[w, begin : begin + m]
         for i in range(m):
             packed[i] = 0
         for k in range(8 * w, min(8 * w + 8, d)):
-            column_edges = edges[k]
+            column_edges = edges.thresholds[k]
             for i in range(m):
                 column[i] = values[i, k]
                 position[i] = 0

@@ -79,14 +79,15 @@ def sort_by_step(order, size, steps):
 
 
 @compiled
-def order_levels(column, totals, packing, limits, scratch):  # how many bins are occupied
+def order_levels(column, totals, rules, scratch):  # how many bins are occupied
     """Sort the occupied bins of a column, the one for missing values among them.
 
     ``totals``: (n_channels,) int64, of the node: one output, and perhaps a channel for the count.
-    ``limits``: steps are shrunk as if ``level_smoothing`` rows more lay on the node's; levels of
-    less weight than ``level_count`` share one step.
+    ``rules.limits``: steps are shrunk as if ``level_smoothing`` rows more lay on the node's; levels
+    of less weight than ``level_count`` share one step.
     """
     keep_apart()
+    packing, limits = rules.packing, rules.limits
     order, steps = scratch.places, scratch.gains
     n_channels, histogram = totals.shape[0], column.histogram
     gradient, hessian, count = numbers(totals[0], _channel_of_count(totals), packing)
@@ -127,7 +128,7 @@ def _add_cell(histogram, cell, sums):
 
 
 @compiled
-def scan_levels(column, totals, packing, limits, bounds, scratch):
+def scan_levels(column, totals, rules, bounds, scratch):
     """Best cut of the sorted levels of a column, for one output.
 
     Parameters
@@ -147,8 +148,9 @@ def scan_levels(column, totals, packing, limits, bounds, scratch):
     than it is.
     """
     keep_apart()
+    packing, limits = rules.packing, rules.limits
     left, order, steps = scratch.left, scratch.places, scratch.gains
-    size = order_levels(column, totals, packing, limits, scratch)
+    size = order_levels(column, totals, rules, scratch)
     best_gain, best_position = NO_GAIN, np.int64(0)
     gradient, hessian, count = numbers(totals[0], _channel_of_count(totals), packing)
     l2 = limits.l2 + limits.level_l2
@@ -180,7 +182,7 @@ def scan_levels(column, totals, packing, limits, bounds, scratch):
 
 
 @compiled
-def settle_levels(column, totals, packing, limits, position, scratch, left_totals, left_set):
+def settle_levels(column, totals, rules, position, scratch, left_totals, left_set):
     """Note which levels go left, and the sums of their side.
 
     Parameters
@@ -197,8 +199,8 @@ def settle_levels(column, totals, packing, limits, position, scratch, left_total
         1 where missing values go left.
     """
     keep_apart()
-    order = scratch.places
-    size = order_levels(column, totals, packing, limits, scratch)
+    order, packing = scratch.places, rules.packing
+    size = order_levels(column, totals, rules, scratch)
     left_totals[:] = 0
     for i in range(position + 1):
         _add_cell(column.histogram, (column.base + order[i]) * totals.shape[0], left_totals)
@@ -222,20 +224,19 @@ def settle_levels(column, totals, packing, limits, position, scratch, left_total
 
 
 @compiled
-def flag_level_rows(table, column, left_set, missing_left, rows, begin, end, flags):
+def flag_level_rows(table, column, left_set, missing_left, rows, flags):
     """Mark the rows whose level goes left and count them.
 
-    table : BinTable; left_set : (SET_WORDS,) uint64; rows : (m,) uint32
-    flags : (m,) uint8, written in ``[begin, end)``
+    left_set : (SET_WORDS,) uint64; rows : (m,) uint32; flags : (m,) uint8, written
     """
     keep_apart()
     bins, offset = table.flat, offset_of(table, column)
     missing = uint8(table.n_bins - 1)
     other = uint64(missing_left)
     count = 0
-    for i in range(begin, end):
+    for i in range(rows.shape[0]):
         j = uint64(i)
-        if i + _AHEAD < end:
+        if i + _AHEAD < rows.shape[0]:
             prefetch(bins, int64(offset) + 8 * int64(rows[i + _AHEAD]))
         b = bins[offset + uint64(8) * uint64(rows[j])]
         left = (left_set[b >> 6] >> uint64(b & 63)) & uint64(1)

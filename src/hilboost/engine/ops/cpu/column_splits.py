@@ -58,6 +58,7 @@ class Column(NamedTuple):
     # bins that values can fall into, and all of them: the last one is for missing values
     n_values: int
     n_bins: int
+    number: int = 0  # of the column
 
 
 class ScanScratch(NamedTuple):
@@ -107,7 +108,7 @@ def score_in_bounds(left, right, packing, l2, lower, upper, direction):
 
 
 @inner
-def _bound_gains(sums, n_cuts, n_ordered, total, packing, l2, direction, bounds, gains):
+def _bound_gains(n_cuts, n_ordered, total, rules, direction, bounds, scratch):
     """Gains of the same cuts where values have bounds, and must not fall in ``direction``.
 
     Cuts from ``n_ordered`` on divide missing values from all others, which have no order.
@@ -115,6 +116,7 @@ def _bound_gains(sums, n_cuts, n_ordered, total, packing, l2, direction, bounds,
     keep_apart()
     if bounds.shape[0] == 0:
         return
+    packing, l2, sums, gains = rules.packing, rules.limits.l2, scratch.sums, scratch.gains
     lower, upper = bounds[0, 0], bounds[1, 0]
     _, parent = bounded_score(total, packing, l2, lower, upper)
     for b in range(n_cuts):
@@ -126,13 +128,14 @@ def _bound_gains(sums, n_cuts, n_ordered, total, packing, l2, direction, bounds,
 
 
 @inner
-def fill_gains(sums, counts, n_cuts, total, total_count, packing, limits, gains):
-    """Gains of all cuts of a column from the running sums of its bins.
+def fill_gains(counts, n_cuts, total, total_count, rules, scratch):
+    """Gains of all cuts of a column from the running sums of its bins, both in ``scratch``.
 
     Straight-line arithmetic over a short array, which the compiler turns into vector code; a cut
     that is not allowed gets ``NO_GAIN``.  ``counts`` (n_cuts,) is ``None`` where the packed sums
     hold the counts.
     """
+    packing, limits, sums, gains = rules.packing, rules.limits, scratch.sums, scratch.gains
     l2, min_count, min_hessian = limits.l2, limits.min_count, limits.min_hessian
     parent, _, _ = score(total, packing, l2)
     # Counts and hessians are multiples of powers of two: their differences are exact.
@@ -236,7 +239,7 @@ def _first_place(number, numbers):
 
 
 @compiled
-def scan(column, total, packing, limits, direction, bounds, least, scratch):
+def scan(column, total, rules, direction, bounds, least, scratch):
     """Best split of a column with one channel.
 
     ``bounds``: (2, 1) float64, least and greatest value below the node, or (0, 0) without bounds:
@@ -259,11 +262,10 @@ def scan(column, total, packing, limits, direction, bounds, least, scratch):
         # Missing against all the rest is one more place to cut.
         last = n_values if (directions == 2 and missing_left == 0) else n_values - 1
         n_cuts = _sum_bins(bins, last, missing if missing_left else np.int64(0), scratch.sums)
-        fill_gains(scratch.sums, None, n_cuts, total, np.int64(0), packing, limits, gains)
+        fill_gains(None, n_cuts, total, np.int64(0), rules, scratch)
         if bounds is not None:
             n_ordered = n_cuts - np.int64(last == n_values)
-            sums, l2 = scratch.sums, limits.l2
-            _bound_gains(sums, n_cuts, n_ordered, total, packing, l2, direction, bounds, gains)
+            _bound_gains(n_cuts, n_ordered, total, rules, direction, bounds, scratch)
         # The place is looked for in few columns: most have no better gain than those before.
         largest = _largest_rank(gains, n_cuts, scratch.sums)
         if largest > best_rank:
@@ -276,7 +278,7 @@ def scan(column, total, packing, limits, direction, bounds, least, scratch):
 
 
 @compiled
-def scan_pairs(column, totals, packing, limits, least, scratch):
+def scan_pairs(column, totals, rules, least, scratch):
     """Best split of a column of one output whose counts have a channel of their own.
 
     Arguments as in :func:`scan`, with ``totals`` (2,) int64 and without bounds.  The cut is a bin.
@@ -292,7 +294,7 @@ def scan_pairs(column, totals, packing, limits, least, scratch):
         sums[0] = cells[missing] if missing_left else np.int64(0)
         counts[0] = cells[missing + 1] if missing_left else np.int64(0)
         n_cuts = _sum_pairs(cells, last, sums, counts)
-        fill_gains(sums, counts, n_cuts, totals[0], totals[1], packing, limits, gains)
+        fill_gains(counts, n_cuts, totals[0], totals[1], rules, scratch)
         largest = _largest_rank(gains, n_cuts, sums)
         if largest > best_rank:
             cut = _first_place(largest, sums)
@@ -372,15 +374,16 @@ def move_left(histogram, cell, totals, left, right):
 
 
 @compiled
-def scan_channels(column, totals, n_outputs, packing, limits, direction, bounds, scratch):
+def scan_channels(column, totals, rules, direction, bounds, scratch):
     """The same with several channels: one per output and, where needed, one for the count.
 
     ``totals`` (n_channels,) int64; ``bounds`` (2, n_outputs) or (0, 0) float64, or ``None``.  The
-    gain is the sum over outputs, and ``limits.min_hessian`` bounds the sum of their hessians.
+    gain is the sum over outputs, and ``min_hessian`` bounds the sum of their hessians.
     """
     keep_apart()
     best_gain, best_bin, best_left = NO_GAIN, 0, 0
     n_channels, n_values, histogram = totals.shape[0], column.n_values, column.histogram
+    n_outputs, packing, limits = rules.n_outputs, rules.packing, rules.limits
     l2, min_count, min_hessian = limits.l2, limits.min_count, limits.min_hessian
     left, right = scratch.left, scratch.right
     parent = _parent_score(totals, n_outputs, packing, l2, bounds)

@@ -97,8 +97,9 @@ def absolute_sums(learned, begin, end, whole, scratch, sums):
         for part in range(2):
             values, derived = hessians if part else gradients, logistic and part == 1
             for k in range(values.shape[1]):
+                gather(values, k, rows, chunk, last, here[: last - chunk])
                 total = sums[part * r + k]
-                _add_magnitudes(values, k, derived, weight, whole, rows, chunk, last, here, total)
+                _add_magnitudes(here[: last - chunk], derived, weight, whole, total)
 
 
 @compiled
@@ -112,13 +113,11 @@ def factor_of(total, room):
 
 
 @inner
-def _add_magnitudes(values, k, logistic, weight, whole, rows, begin, end, scratch, total):
-    """Add magnitudes of one column of the learned rows times their weights to a sum."""
-    here = scratch[: end - begin]
-    gather(values, k, rows, begin, end, here)
-    for i in range(here.shape[0]):
-        here[i] = abs(curvature(here[i], logistic))
-    add_contiguous(here, weight, whole, total)
+def _add_magnitudes(numbers, logistic, weight, whole, total):
+    """Add magnitudes, times their weights, to a sum; the numbers are replaced."""
+    for i in range(numbers.shape[0]):
+        numbers[i] = abs(curvature(numbers[i], logistic))
+    add_contiguous(numbers, weight, whole, total)
 
 
 @tiny

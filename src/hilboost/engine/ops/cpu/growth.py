@@ -101,16 +101,7 @@ def _constrain(node, nodes, totals, rules, constraints, permitted):
         direction = rules.monotonic[column]
         if nodes.fields[node, BIN] == rules.n_values[column] - 1:
             direction = 0  # missing values have no place in the order
-        bound_children(
-            node,
-            direction,
-            constraints.bounds.shape[2],
-            nodes,
-            totals,
-            rules.packing,
-            rules.limits.l2,
-            constraints.bounds,
-        )
+        bound_children(node, direction, nodes, totals, rules, constraints.bounds)
     if constraints.group_start.shape[0] > 0:
         permit_columns(node, nodes, constraints, permitted)
 

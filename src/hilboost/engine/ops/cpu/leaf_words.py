@@ -46,14 +46,22 @@ def splat(builder, value, lanes):
 def _clear(context, builder, signature, values, goes_right):
     """Clear the bits of the left subtrees of some splits where rows go right.
 
-    The arguments begin with ``words``, ``block``, ``nodes``, ``begin``, ``end``, ``columns``,
-    ``masks``; ``goes_right(data, node, numbers)`` compares a vector of numbers of the block.
+    ``goes_right(builder, data_of, node, lanes)`` returns how a vector of numbers of the block is
+    compared; ``data_of`` returns the memory of an array of the trees, by its name.
     """
-    kinds, data = signature.args, list(values)
-    for i, kind in enumerate(kinds):
-        if isinstance(kind, types.Array):
-            data[i] = context.make_array(kind)(context, builder, values[i]).data
-    words, block, nodes, begin, end, columns, masks = data[:7]
+    kinds = signature.args
+
+    def array(kind, value):
+        return context.make_array(kind)(context, builder, value)
+
+    def data_of(name):
+        k = kinds[5].fields.index(name)
+        return array(kinds[5].types[k], builder.extract_value(values[5], k)).data
+
+    words, block, masks = (array(kinds[k], values[k]).data for k in (0, 1, 6))
+    nodes, columns = array(kinds[2], values[2]).data, data_of("column")
+    begin, end = values[3:5]
+    compared = goes_right(builder, data_of, *values[7:])
     word_bytes, item_bytes = (kind.dtype.bitwidth // 8 for kind in kinds[:2])
     lanes = _REGISTER_BYTES // item_bytes
     word_kind = ir.VectorType(context.get_data_type(kinds[0].dtype), lanes)
@@ -66,7 +74,7 @@ def _clear(context, builder, signature, values, goes_right):
         node = builder.zext(_item(builder, nodes, i), _INT64)
         column = builder.zext(_item(builder, columns, node), _INT64)
         mask = splat(builder, _item(builder, masks, node), lanes)
-        compare = goes_right(builder, data, node, lanes)
+        compare = compared(node, lanes)
         rows = _vectors(builder, block, builder.mul(column, _INT64(BLOCK)), block_kind)
         for here, pointer in zip(held, rows, strict=True):
             right = compare(builder.load(pointer, align=item_bytes))
@@ -77,82 +85,81 @@ def _clear(context, builder, signature, values, goes_right):
     return context.get_dummy_value()
 
 
-def _above(builder, data, node, lanes):
-    threshold = splat(builder, _item(builder, data[7], node), lanes)
-    return lambda numbers: builder.fcmp_ordered(">", numbers, threshold)
+def _above(builder, data_of):
+    thresholds = data_of("threshold")
+
+    def compared(node, lanes):
+        threshold = splat(builder, _item(builder, thresholds, node), lanes)
+        return lambda numbers: builder.fcmp_ordered(">", numbers, threshold)
+
+    return compared
 
 
-def _not_below(builder, data, node, lanes):
-    threshold = splat(builder, _item(builder, data[7], node), lanes)
-    return lambda numbers: builder.fcmp_unordered(">", numbers, threshold)
+def _not_below(builder, data_of):
+    thresholds = data_of("threshold")
+
+    def compared(node, lanes):
+        threshold = splat(builder, _item(builder, thresholds, node), lanes)
+        return lambda numbers: builder.fcmp_unordered(">", numbers, threshold)
+
+    return compared
 
 
-def _in_bins(builder, data, node, lanes):
-    thresholds, missing_right, last_bin = data[7:]
-    low = builder.add(_item(builder, thresholds, node), ir.IntType(8)(1))
-    width = builder.sub(builder.trunc(last_bin, ir.IntType(8)), low)
-    width = builder.add(width, _item(builder, missing_right, node))
-    first, width = splat(builder, low, lanes), splat(builder, width, lanes)
-    return lambda bins: builder.icmp_unsigned("<", builder.sub(bins, first), width)
+def _in_bins(builder, data_of, last_bin):
+    thresholds, missing_right = data_of("threshold"), data_of("missing_right")
+
+    def compared(node, lanes):
+        low = builder.add(_item(builder, thresholds, node), ir.IntType(8)(1))
+        width = builder.sub(builder.trunc(last_bin, ir.IntType(8)), low)
+        width = builder.add(width, _item(builder, missing_right, node))
+        first, width = splat(builder, low, lanes), splat(builder, width, lanes)
+        return lambda bins: builder.icmp_unsigned("<", builder.sub(bins, first), width)
+
+    return compared
 
 
 @intrinsic
-def clear_above(typing_context, words, block, nodes, begin, end, columns, masks, thresholds):
+def clear_above(typing_context, words, block, nodes, begin, end, trees, masks):
     """Clear the left subtrees of ``nodes[begin:end]`` where a number is above the threshold.
 
     words : (64,) uint32 or uint64; block : (d, 64) float64 or float32, rows column by column
-    nodes : (m,) int32; columns, masks, thresholds : (n_nodes,) int32, like words, like block
+    nodes : (m,) int32; trees : FlatTrees, with thresholds like block; masks : (n_nodes,) like words
     """
-    arguments = (words, block, nodes, types.int64, types.int64, columns, masks, thresholds)
-    return types.void(*arguments), lambda *given: _clear(*given, _above)
+    return types.void(
+        words, block, nodes, types.int64, types.int64, trees, masks
+    ), lambda *given: _clear(*given, _above)
 
 
 @intrinsic
-def clear_not_below(typing_context, words, block, nodes, begin, end, columns, masks, thresholds):
+def clear_not_below(typing_context, words, block, nodes, begin, end, trees, masks):
     """The same, and where a number is missing."""
-    arguments = (words, block, nodes, types.int64, types.int64, columns, masks, thresholds)
-    return types.void(*arguments), lambda *given: _clear(*given, _not_below)
+    return types.void(
+        words, block, nodes, types.int64, types.int64, trees, masks
+    ), lambda *given: _clear(*given, _not_below)
 
 
 @intrinsic
-def clear_in_bins(
-    typing_context,
-    words,
-    block,
-    nodes,
-    begin,
-    end,
-    columns,
-    masks,
-    thresholds,
-    missing_right,
-    last_bin,
-):
-    """The same for bins; the last bin holds missing numbers.
-
-    block : (d, 64) uint8; thresholds : (n_nodes,) uint8; missing_right : (n_nodes,) bool
-    """
-    arguments = (words, block, nodes, types.int64, types.int64, columns, masks, thresholds)
-    signature = types.void(*arguments, missing_right, types.int64)
+def clear_in_bins(typing_context, words, block, nodes, begin, end, trees, masks, last_bin):
+    """The same for bins, uint8; the last bin holds missing numbers."""
+    signature = types.void(words, block, nodes, types.int64, types.int64, trees, masks, types.int64)
     return signature, lambda *given: _clear(*given, _in_bins)
 
 
-def _clear_above_in_python(words, block, nodes, begin, end, columns, masks, thresholds):
+def _clear_above_in_python(words, block, nodes, begin, end, trees, masks):
     for node in nodes[begin:end]:
-        words[block[columns[node]] > thresholds[node]] &= masks[node]
+        words[block[trees.column[node]] > trees.threshold[node]] &= masks[node]
 
 
-def _clear_not_below_in_python(words, block, nodes, begin, end, columns, masks, thresholds):
+def _clear_not_below_in_python(words, block, nodes, begin, end, trees, masks):
     for node in nodes[begin:end]:
-        words[~(block[columns[node]] <= thresholds[node])] &= masks[node]
+        words[~(block[trees.column[node]] <= trees.threshold[node])] &= masks[node]
 
 
-def _clear_in_bins_in_python(
-    words, block, nodes, begin, end, columns, masks, thresholds, missing_right, last_bin
-):
+def _clear_in_bins_in_python(words, block, nodes, begin, end, trees, masks, last_bin):
     for node in nodes[begin:end]:
-        bins = block[columns[node]]
-        right = np.where(bins == last_bin, missing_right[node], bins > thresholds[node])
+        bins = block[trees.column[node]]
+        missing_right = trees.missing_right[node]
+        right = np.where(bins == last_bin, missing_right, bins > trees.threshold[node])
         words[right] &= masks[node]
 
 

@@ -55,17 +55,17 @@ class RowBuffers(NamedTuple):
 
 
 @compiled
-def flag_rows(table, column, split_bin, missing_left, rows, begin, end, flags):
+def flag_rows(table, column, split_bin, missing_left, rows, flags):
     """Mark the rows that go left and count them.
 
-    ``rows``: (m,) uint32, or more. ``flags``: (m,) uint8, written in ``[begin, end)``.
+    ``rows``: (m,) uint32, or more. ``flags``: (m,) uint8, written.
     """
     keep_apart()
     bins, offset, words = table.flat, offset_of(table, column), table.words[column // 8]
     threshold, missing, other = uint8(split_bin), uint8(table.n_bins - 1), uint8(missing_left)
-    count = int64(0)
+    begin, end, count = int64(0), rows.shape[0], int64(0)
     if HAS_AVX512 and words.shape[0] <= MOST_ROWS:
-        shift, end_of_eights = uint64(8 * (column % 8)), end - (end - begin) % 8
+        shift, end_of_eights = uint64(8 * (column % 8)), end - end % 8
         for first in range(begin, end_of_eights, 8):
             if first + _AHEAD < end:
                 prefetch(words, int64(rows[uint64(first + _AHEAD)]))
@@ -136,7 +136,7 @@ def move_rows(buffers, side, left_side, begin, end, left, right):
 
 
 @inner
-def _flag_split(node, table, fields, categories, rows, begin, end, flags):
+def _flag_split(node, table, fields, categories, rows, flags):
     column, missing_left = fields[node, COLUMN], fields[node, MISSING_LEFT]
     if (
         categories is not None
@@ -144,8 +144,8 @@ def _flag_split(node, table, fields, categories, rows, begin, end, flags):
         and categories.is_category[column]
     ):
         left_set = categories.left_sets[node]
-        return flag_level_rows(table, column, left_set, missing_left, rows, begin, end, flags)
-    return flag_rows(table, column, fields[node, BIN], missing_left, rows, begin, end, flags)
+        return flag_level_rows(table, column, left_set, missing_left, rows, flags)
+    return flag_rows(table, column, fields[node, BIN], missing_left, rows, flags)
 
 
 @inner
@@ -169,8 +169,8 @@ def flag_part(task, table, nodes, categories, buffers, batch):
     begin, n_rows = fields[node, BEGIN], fields[node, END] - fields[node, BEGIN]
     low, high = share(n_rows, part, batch.n_parts[item])
     low, high, side = begin + low, begin + high, fields[node, ARRAY]
-    rows, flags = buffers.rows[side], buffers.flags
-    n_left = _flag_split(node, table, fields, categories, rows, low, high, flags)
+    rows, flags = buffers.rows[side, low:high], buffers.flags[low:high]
+    n_left = _flag_split(node, table, fields, categories, rows, flags)
     batch.counts[task] = n_left
     if batch.n_parts[item] == 1:
         stays = batch.divided.shape[0] == 1  # splits of larger batches may be undone

@@ -29,7 +29,7 @@ class SplitConstraints(NamedTuple):
 
 
 @compiled
-def bound_children(node, direction, n_outputs, nodes, totals, packing, l2, bounds):
+def bound_children(node, direction, nodes, totals, rules, bounds):
     """Values below a split that has a direction stay on their side of the middle of both sides.
 
     ::
@@ -38,13 +38,14 @@ def bound_children(node, direction, n_outputs, nodes, totals, packing, l2, bound
         left    lower [ -----l---- ] middle                    direction 1
         right               middle [ -----r------ ] upper
 
-    nodes : NodeStore; totals : (n_nodes, n_channels) int64; packing : Packing
+    nodes : NodeStore; totals : (n_nodes, n_channels) int64; rules : SplitRules
     bounds : (n_nodes, 2, n_outputs) float64, written at the children
     """
     keep_apart()
     left, right = nodes.fields[node, LEFT], nodes.fields[node, RIGHT]
     low, high = (left, right) if direction >= 0 else (right, left)
-    for k in range(n_outputs):
+    packing, l2 = rules.packing, rules.limits.l2
+    for k in range(bounds.shape[2]):
         lower, upper = bounds[node, 0, k], bounds[node, 1, k]
         bounds[left, 0, k], bounds[left, 1, k] = lower, upper
         bounds[right, 0, k], bounds[right, 1, k] = lower, upper

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from hilboost.backends.compiled import compiled, inner, tiny
 from hilboost.backends.intrinsics import keep_apart
+from hilboost.backends.references import by_reference
 from hilboost.engine.ops.cpu.category_splits import scan_levels, settle_levels
 from hilboost.engine.ops.cpu.column_splits import (
     NO_GAIN,
@@ -21,7 +22,7 @@ from hilboost.engine.ops.cpu.column_splits import (
     scan_pairs,
 )
 from hilboost.engine.ops.cpu.histogram import STRIDE
-from hilboost.engine.ops.cpu.nodes import BIN, COLUMN, MISSING_LEFT
+from hilboost.engine.ops.cpu.nodes import BIN, COLUMN, MISSING_LEFT, SLOT
 
 
 class SplitRules(NamedTuple):
@@ -73,7 +74,18 @@ def scan_scratch(scratch, thread):
 def column_of(histogram, number, n_channels, rules):
     """One column of a histogram."""
     base = number * (STRIDE if n_channels == 1 else rules.n_bins)
-    return Column(histogram, base, rules.n_values[number], rules.n_bins)
+    return Column(histogram, base, rules.n_values[number], rules.n_bins, np.int64(number))
+
+
+@inner
+def _bounds_of(node, constraints):
+    """Least and greatest value below a node, (2, n_outputs), or (0, 0) without directions.
+
+    ``None`` in trees of numbers without constraints: directions and categories are not read.
+    """
+    if constraints is None:
+        return None
+    return constraints.bounds[node]
 
 
 @inner
@@ -85,41 +97,42 @@ def _on_levels(number, bounds, rules):
 
 
 @inner
-def _search_column(number, column, totals, n_outputs, bounds, rules, least, scratch):
+def _search_column(column, totals, n_outputs, bounds, rules, least, scratch):
     """Best split of a column; one of no larger gain than ``least`` need not be found.
 
     Its cut is that of :func:`scan` with one channel, except on levels, and a bin otherwise.
     """
-    packing, limits, direction = rules.packing, rules.limits, np.int64(0)
+    direction = np.int64(0)
     if bounds is not None:
-        if _on_levels(number, bounds, rules):
-            gain, cut = scan_levels(column, totals, packing, limits, bounds, scratch)
+        if _on_levels(column.number, bounds, rules):
+            gain, cut = scan_levels(column, totals, rules, bounds, scratch)
             return gain, cut, np.int64(0)
         if rules.monotonic.shape[0] > 0:
-            direction = rules.monotonic[number]
+            direction = rules.monotonic[column.number]
     if n_outputs is None:
-        return scan(column, totals[0], packing, limits, direction, bounds, least, scratch)
+        return scan(column, totals[0], rules, direction, bounds, least, scratch)
     if n_outputs == 1 and (bounds is None or bounds.shape[0] == 0):
-        return scan_pairs(column, totals, packing, limits, least, scratch)
-    return scan_channels(column, totals, n_outputs, packing, limits, direction, bounds, scratch)
+        return scan_pairs(column, totals, rules, least, scratch)
+    return scan_channels(column, totals, rules, direction, bounds, scratch)
 
 
 @compiled
-def search_columns(first, last, histogram, drawn, totals, bounds, rules, scratch):
-    """Best split over the columns ``[first, last)``; the first one wins a tie.
+def search_columns(first, last, node, drawn, growth, scratch):
+    """Best split of a node over the columns ``[first, last)``; the first one wins a tie.
 
-    ``drawn``: (d,) uint8. ``totals``: (n_channels,) int64, of the node. ``bounds``: (2, n_outputs)
-    float64, least and greatest value below the node; (0, 0) without bounds: ``None`` in trees of
-    numbers without constraints: directions and categories are not read.
+    ``drawn``: (d,) uint8: the columns that are searched. ``scratch``: ScanScratch.
     """
     keep_apart()
+    rules, totals = by_reference(growth.rules), growth.sums.totals[node]
+    histogram = growth.histograms.slots[growth.nodes.fields[node, SLOT]]
+    bounds = _bounds_of(node, growth.constraints)
     best, best_column, best_cut, best_left = NO_GAIN, np.int64(0), np.int64(0), np.int64(0)
     for f in range(first, last):
         if not drawn[f] or rules.n_values[f] == 0:
             continue
         column = column_of(histogram, f, totals.shape[0], rules)
         n_outputs = rules.n_outputs
-        found = _search_column(f, column, totals, n_outputs, bounds, rules, best, scratch)
+        found = _search_column(column, totals, n_outputs, bounds, rules, best, scratch)
         gain, cut, left = found
         if gain > best:
             best, best_column, best_cut, best_left = gain, f, cut, left
@@ -180,29 +193,22 @@ def best_of_parts(gains, splits):
 
 
 @inner
-def _settle_levels(node, number, column, cut, sums, categories, rules, scratch):
+def _settle_levels(node, column, cut, categories, growth, scratch):
     """Settle a split, if it is one on levels: whether it is, and where missing values go."""
     if (
         categories is not None
         and categories.is_category.shape[0] > 0
-        and categories.is_category[number]
+        and categories.is_category[column.number]
     ):
-        missing_left = settle_levels(
-            column,
-            sums.totals[node],
-            rules.packing,
-            rules.limits,
-            cut,
-            scratch,
-            sums.left_totals[node],
-            categories.left_sets[node],
-        )
+        totals, left = growth.sums.totals[node], growth.sums.left_totals[node]
+        rules, left_set = by_reference(growth.rules), categories.left_sets[node]
+        missing_left = settle_levels(column, totals, rules, cut, scratch, left, left_set)
         return True, np.int64(missing_left)
     return False, np.int64(0)
 
 
 @compiled
-def settle_split(node, split, histogram, nodes, sums, categories, rules, scratch):
+def settle_split(node, split, growth, scratch):
     """Note a node's best split, if it is good enough, and the sums of its left side.
 
     A cut anywhere between two neighboring bins that hold rows sends the same rows left: the middle
@@ -210,7 +216,9 @@ def settle_split(node, split, histogram, nodes, sums, categories, rules, scratch
     """
     keep_apart()
     gain, number, cut, missing_left = split
+    nodes, rules, sums = growth.nodes, growth.rules, growth.sums
     fields, limits, packing = nodes.fields, rules.limits, rules.packing
+    histogram = growth.histograms.slots[fields[node, SLOT]]
     nodes.gains[node] = NO_GAIN
     if gain == NO_GAIN or gain < limits.min_gain or gain <= 0.0:
         return
@@ -219,7 +227,7 @@ def settle_split(node, split, histogram, nodes, sums, categories, rules, scratch
     n_channels = totals.shape[0]
     column = column_of(histogram, number, n_channels, rules)
     by_level, missing_of_levels = _settle_levels(
-        node, number, column, cut, sums, categories, rules, scratch
+        node, column, cut, growth.categories, growth, scratch
     )
     if by_level:
         cut, missing_left = np.int64(0), missing_of_levels

@@ -15,6 +15,7 @@ import numpy as np
 
 from hilboost.backends.compiled import inner
 from hilboost.backends.intrinsics import keep_apart, keep_inside
+from hilboost.backends.references import by_reference
 from hilboost.engine.ops.cpu.batch import (
     BEGIN_TREE,
     DONE,
@@ -120,11 +121,10 @@ def _sum_bins(column, left, left_count, counts, last, scratch):
 @inner
 def _fill_gains(n_cuts, totals, rules, scratch):
     """Gains of cuts of a node with one output, by the sums of their left sides in ``scratch``."""
-    packing, limits, sums, gains = rules.packing, rules.limits, scratch.sums, scratch.gains
     if totals.shape[0] == 1:
-        fill_gains(sums, None, n_cuts, totals[0], np.int64(0), packing, limits, gains)
+        fill_gains(None, n_cuts, totals[0], np.int64(0), rules, scratch)
     else:
-        fill_gains(sums, sums[STRIDE:], n_cuts, totals[0], totals[1], packing, limits, gains)
+        fill_gains(scratch.sums[STRIDE:], n_cuts, totals[0], totals[1], rules, scratch)
 
 
 @inner
@@ -198,7 +198,8 @@ def _has_missing(number, growth):
 def _search_column(number, growth, scratch, summed):
     """The best cut of a column for all open nodes together: gain, cut, side of missing values."""
     keep_inside()
-    batch, rules, n_values = growth.batch, growth.rules, growth.rules.n_values[number]
+    batch, rules = growth.batch, by_reference(growth.rules)
+    n_values = rules.n_values[number]
     best, best_cut, best_left = NO_GAIN, np.int64(0), np.int64(0)
     directions = 2 if _has_missing(number, growth) else 1
     for missing_left in range(directions):
@@ -240,7 +241,8 @@ def search_levels(task, threads, growth, summed):
 @inner
 def _gain_of_cut(node, growth, scratch):
     """Gain of the cut of which the left sums of a node have been found."""
-    totals, left, rules = growth.sums.totals[node], growth.sums.left_totals[node], growth.rules
+    totals, left = growth.sums.totals[node], growth.sums.left_totals[node]
+    rules = by_reference(growth.rules)
     if _number_of(rules.n_outputs) == 1:
         scratch.sums[0], scratch.sums[STRIDE] = left[0], left[left.shape[0] - 1]
         _fill_gains(1, totals, rules, scratch)

@@ -18,6 +18,8 @@ from hilboost.engine.ops.cpu.leaf_words import BLOCK, clear_above, clear_not_bel
 FEWEST_ROWS_FOR_BITS = 8
 SPLIT_COLUMN, CHILD, MISSING_RIGHT, SET_OR_VALUES, N_LINKS = range(5)
 """Columns of the links of :func:`walk_rows`."""
+ROOT, FIRST_OUTPUT, WIDTH = range(3)
+"""Columns of the trees of :func:`walk_rows`."""
 
 
 class FlatTrees(NamedTuple):
@@ -177,9 +179,8 @@ def _leaves_by_bits(words, tree, trees, leaf_masks, masks, block):
         words[k] = masks[0] | ~masks[0]
     first, last = leaf_masks.start[tree], leaf_masks.start[tree + 1]
     middle, inner = leaf_masks.missing_right[tree], leaf_masks.inner
-    columns, thresholds = trees.column, trees.threshold
-    clear_above(words, block, inner, first, middle, columns, masks, thresholds)
-    clear_not_below(words, block, inner, middle, last, columns, masks, thresholds)
+    clear_above(words, block, inner, first, middle, trees, masks)
+    clear_not_below(words, block, inner, middle, last, trees, masks)
 
 
 @inner
@@ -307,20 +308,20 @@ def add_forest(X, forest, begin, end, has_missing, raw):
 
 
 @compiled
-def walk_rows(X, roots, first_output, widths, thresholds, links, left_sets, values, raw):
+def walk_rows(X, trees, thresholds, links, left_sets, values, raw):
     """Add the leaf values of all trees to a few rows, which walk from the roots.
 
     Without records of arrays, which cost more to pass than one row takes to walk.
 
-    ``X``: (n, d) float32 or float64. ``roots``: (n_trees + 1,) int64. ``first_output``: (n_trees,)
-    int32. ``widths``: (n_trees,) int32. ``thresholds``: (n_nodes,) float64, ``inf`` at leaves.
-    ``links``: (n_nodes, 4) int32: column; left child (a leaf is its own child); 1 where missing
-    values go right; set of levels, -1 for none, or at a leaf where its values begin. ``left_sets``:
-    (n_sets, SET_WORDS) uint64. ``raw``: (n, r) float64.
+    ``X``: (n, d) float32 or float64. ``trees``: (n_trees, 3) int32: root, first output, number of
+    outputs. ``thresholds``: (n_nodes,) float64, ``inf`` at leaves. ``links``: (n_nodes, 4) int32:
+    column; left child (a leaf is its own child); 1 where missing values go right; set of levels, -1
+    for none, or at a leaf where its values begin. ``left_sets``: (n_sets, SET_WORDS) uint64.
+    ``raw``: (n, r) float64.
     """
     for i in range(X.shape[0]):
-        for tree in range(widths.shape[0]):
-            node = np.int32(roots[tree])
+        for tree in range(trees.shape[0]):
+            node = trees[tree, ROOT]
             child = links[node, CHILD]
             while child != node:
                 value = np.float64(X[i, links[node, SPLIT_COLUMN]])
@@ -332,8 +333,8 @@ def walk_rows(X, roots, first_output, widths, thresholds, links, left_sets, valu
                     right = value > thresholds[node]
                 node = child + np.int32(right)
                 child = links[node, CHILD]
-            at, first = links[node, SET_OR_VALUES], first_output[tree]
-            for k in range(widths[tree]):
+            at, first = links[node, SET_OR_VALUES], trees[tree, FIRST_OUTPUT]
+            for k in range(trees[tree, WIDTH]):
                 raw[i, first + k] += values[at + k]
 
 

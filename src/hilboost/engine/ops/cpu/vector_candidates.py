@@ -89,11 +89,12 @@ def _draw_cut(table, ranges, column, here, number, found, c):
 
 
 @inner
-def _draw_split(table, ranges, is_category, column, here, state, number, candidates, c):
+def _draw_split(table, column, here, state, number, c, growth):
     """A random split of a column; False where all of its values in the node are equal."""
+    candidates, is_category = growth.candidates, growth.categories.is_category
     found = candidates.found
     if is_category.shape[0] == 0 or not is_category[column]:
-        return _draw_cut(table, ranges, column, here, number, found, c)
+        return _draw_cut(table, growth.ranges, column, here, number, found, c)
     seed = state ^ uint64(0xA0761D6478BD642F)  # apart from the draws of columns
     left_set = candidates.left_sets[c]
     missing_left = draw_subset(table, column, here, seed, candidates.present, left_set)
@@ -102,14 +103,17 @@ def _draw_split(table, ranges, is_category, column, here, state, number, candida
 
 
 @compiled
-def draw_candidates(table, ranges, is_category, here, seed, n_drawn, random_cuts, candidates):
+def draw_candidates(table, here, seed, growth):
     """Columns, and cuts where these are random, that a node may be split by.
 
-    ``is_category``: (d,) uint8, (0,) without any. ``random_cuts``: A cut, or a subset of levels, is
-    drawn as well; columns without two values in the node do not count among those drawn.
+    With ``random_cuts``, a cut, or a subset of levels, is drawn as well; columns without two values
+    in the node do not count among those drawn.
+
+    table : BinTable; here : NodeRows; seed : uint64; growth : VectorGrowth
     """
     keep_apart()
-    columns = candidates.columns
+    candidates, n_drawn = growth.candidates, growth.limits.n_columns
+    columns, random_cuts = candidates.columns, growth.limits.random_cuts
     d = columns.shape[0]
     for f in range(d):
         columns[f] = f
@@ -127,9 +131,7 @@ def draw_candidates(table, ranges, is_category, here, seed, n_drawn, random_cuts
         state, number = _draw_number(state)
         usable = True
         if random_cuts:
-            usable = _draw_split(
-                table, ranges, is_category, column, here, state, number, candidates, n_found
-            )
+            usable = _draw_split(table, column, here, state, number, n_found, growth)
         if usable:
             columns[chosen] = columns[n_found]
             columns[n_found] = column

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from hilboost.backends.compiled import compiled, inner
 from hilboost.backends.intrinsics import keep_apart, prefetch
 from hilboost.backends.sums_in_eights import squares
-from hilboost.engine.ops.cpu.binning import offset_of
+from hilboost.engine.ops.cpu.binning import BinTable, offset_of
 from hilboost.engine.ops.cpu.column_splits import NO_GAIN
 
 _AHEAD = 8
@@ -39,6 +39,15 @@ class NodeRows(NamedTuple):
     weight: float
 
 
+class NodeColumn(NamedTuple):
+    """A column of a node, whose rows are divided by it."""
+
+    table: BinTable
+    number: int  # of the column
+    here: NodeRows
+    gradients: VectorGradients
+
+
 class CutScratch(NamedTuple):
     """Memory of one thread."""
 
@@ -61,9 +70,10 @@ def bin_of(table, offset, row):
 
 
 @inner
-def sort_by_bin(table, column, here, scratch):
+def sort_by_bin(column, scratch):
     """Rows of a node by bin, stably; bin ``b`` begins at ``starts[b]``."""
-    starts, order, offset = scratch.starts, scratch.order, offset_of(table, column)
+    table, here, starts, order = column.table, column.here, scratch.starts, scratch.order
+    offset = offset_of(table, column.number)
     starts[:] = 0
     for i in range(here.begin, here.end):
         starts[bin_of(table, offset, here.rows[i]) + 1] += 1
@@ -91,7 +101,7 @@ def add_rows(gradients, order, begin, end, last, sums, weight):
 
 
 @compiled
-def scan_cuts(table, column, here, gradients, min_weight, tie, scratch):
+def scan_cuts(column, min_weight, tie, scratch):
     """Best cut of one column over the rows of a node.
 
     Returns
@@ -100,7 +110,8 @@ def scan_cuts(table, column, here, gradients, min_weight, tie, scratch):
         Score ``|S_l|²/W_l + |S_r|²/W_r``; the first of nearly equal cuts wins.
     """
     keep_apart()
-    sort_by_bin(table, column, here, scratch)
+    sort_by_bin(column, scratch)
+    table, here, gradients = column.table, column.here, column.gradients
     starts, order, sums = scratch.starts, scratch.order, scratch.sums
     best, best_bin, best_left = NO_GAIN, 0, 0
     missing, n_rows = table.n_bins - 1, here.end - here.begin
@@ -131,13 +142,14 @@ def scan_cuts(table, column, here, gradients, min_weight, tie, scratch):
 
 
 @compiled
-def score_cut(table, column, here, gradients, min_weight, cut, missing_left, sums):
+def score_cut(column, min_weight, cut, missing_left, sums):
     """Score of one cut, ``NO_GAIN`` where a side would be too light.
 
     The side with fewer rows is summed; the other one is what it lacks of the whole.
     """
     keep_apart()
-    offset, missing = offset_of(table, column), table.n_bins - 1
+    table, here, gradients = column.table, column.here, column.gradients
+    offset, missing = offset_of(table, column.number), table.n_bins - 1
     weights = gradients.weights
     n_left = 0
     for i in range(here.begin, here.end):

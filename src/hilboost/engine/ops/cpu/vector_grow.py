@@ -55,6 +55,7 @@ from hilboost.engine.ops.cpu.vector_candidates import (
 from hilboost.engine.ops.cpu.vector_cuts import (
     ALMOST,
     CutScratch,
+    NodeColumn,
     NodeRows,
     add_row,
     bin_of,
@@ -80,6 +81,13 @@ def rows_of(node, growth):
     rows = growth.buffers.rows[fields[node, ARRAY]]
     weight = sums.masses[node, WEIGHT]
     return NodeRows(rows, fields[node, BEGIN], fields[node, END], sums.totals[node], weight)
+
+
+@inner
+def _column_of(c, node, growth):
+    """The column of a candidate, with the rows of a node."""
+    number = growth.candidates.columns[c]
+    return NodeColumn(growth.table, number, rows_of(node, growth), growth.gradients)
 
 
 @inner
@@ -139,16 +147,7 @@ def _choose(growth):
     node = choose_node(nodes, limits.max_leaves, limits.in_turn)
     nodes.control[NODE] = node
     if node >= 0:
-        draw_candidates(
-            growth.table,
-            growth.ranges,
-            growth.categories.is_category,
-            rows_of(node, growth),
-            nodes.seeds[node],
-            limits.n_columns,
-            limits.random_cuts,
-            growth.candidates,
-        )
+        draw_candidates(growth.table, rows_of(node, growth), nodes.seeds[node], growth)
 
 
 @inner
@@ -166,22 +165,6 @@ def _levels_of(levels, thread):
 
 
 @inner
-def _try_levels(table, place, here, gradients, limits, tie, own, levels, found, left_set):
-    """Find the best subset of the levels of a column, or score the drawn one."""
-    min_weight = limits.min_weight
-    if limits.random_cuts:
-        side = int64(found[SIDE])
-        found[GAIN] = score_subset(
-            table, place, here, gradients, min_weight, left_set, side, own.sums
-        )
-    else:
-        found[CUT] = 0.0
-        found[GAIN], found[SIDE] = scan_subsets(
-            table, place, here, gradients, min_weight, tie, own, levels, left_set
-        )
-
-
-@inner
 def _is_category(c, growth):
     """Whether the column of a candidate has levels."""
     marked = growth.categories.is_category
@@ -189,29 +172,31 @@ def _is_category(c, growth):
 
 
 @inner
-def try_candidate(thread, c, table, place, here, gradients, growth):
-    """Find the best split of column ``place``, candidate ``c``, or score the drawn one."""
-    limits, scratch, found = growth.limits, growth.scratch, growth.candidates.found[:, c]
+def try_candidate(thread, c, column, growth):
+    """Find the best split by a column, candidate ``c``, or score the drawn one."""
+    scratch, found = growth.scratch, growth.candidates.found[:, c]
     own = CutScratch(scratch.starts[thread], scratch.order[thread], scratch.sums[thread])
-    tie = tie_of(here.weight, growth)
+    min_weight, random_cuts = growth.limits.min_weight, growth.limits.random_cuts
+    tie, cut, side = tie_of(column.here.weight, growth), int64(found[CUT]), int64(found[SIDE])
     if _is_category(c, growth):
-        levels, left_set = _levels_of(scratch.levels, thread), growth.candidates.left_sets[c]
-        _try_levels(table, place, here, gradients, limits, tie, own, levels, found, left_set)
-    elif limits.random_cuts:
-        cut, side = int64(found[CUT]), int64(found[SIDE])
-        found[GAIN] = score_cut(
-            table, place, here, gradients, limits.min_weight, cut, side, own.sums
-        )
+        left_set = growth.candidates.left_sets[c]
+        if random_cuts:
+            found[GAIN] = score_subset(column, min_weight, left_set, side, own.sums)
+        else:
+            found[CUT], levels = 0.0, _levels_of(scratch.levels, thread)
+            best = scan_subsets(column, min_weight, tie, own, levels, left_set)
+            found[GAIN], found[SIDE] = best
+    elif random_cuts:
+        found[GAIN] = score_cut(column, min_weight, cut, side, own.sums)
     else:
-        found[GAIN], found[CUT], found[SIDE] = scan_cuts(
-            table, place, here, gradients, limits.min_weight, tie, own
-        )
+        found[GAIN], found[CUT], found[SIDE] = scan_cuts(column, min_weight, tie, own)
 
 
 @inner
-def _around_cut(table, column, cut, here, weights):
+def _around_cut(column, cut):
     """The weight below a cut, the next bin above it that holds rows, and how many lack a value."""
-    offset, missing = offset_of(table, column), table.n_bins - 1
+    table, here, weights = column.table, column.here, column.gradients.weights
+    offset, missing = offset_of(table, column.number), table.n_bins - 1
     following, left, n_missing = table.n_bins, 0.0, 0
     for i in range(here.begin, here.end):
         b = bin_of(table, offset, here.rows[i])
@@ -235,21 +220,21 @@ def _middle(low, high, cut, following):
 
 
 @inner
-def settle_candidate(c, table, place, here, weights, growth):
+def settle_candidate(c, column, growth):
     """Note where missing values and levels without rows go, and the value of a cut."""
     candidates, ranges = growth.candidates, growth.ranges
     found, side = candidates.found[:, c], int64(candidates.found[SIDE, c])
     if _is_category(c, growth):
         present, left_set = candidates.present, candidates.left_sets[c]
-        found[SIDE] = settle_subset(table, place, here, weights, side, present, left_set)
+        found[SIDE] = settle_subset(column, side, present, left_set)
         found[VALUE] = 0.0
         return
-    column, cut = candidates.columns[c], int64(found[CUT])
-    left, following, n_missing = _around_cut(table, place, cut, here, weights)
+    number, cut = candidates.columns[c], int64(found[CUT])
+    left, following, n_missing = _around_cut(column, cut)
     if n_missing == 0:  # rows without a value follow the heavier part where none was seen
-        found[SIDE] = int64(2 * left >= ALMOST * here.weight)
+        found[SIDE] = int64(2 * left >= ALMOST * column.here.weight)
     if not growth.limits.random_cuts:
-        found[VALUE] = _middle(ranges.low[column], ranges.high[column], cut, following)
+        found[VALUE] = _middle(ranges.low[number], ranges.high[number], cut, following)
 
 
 @inner
@@ -275,13 +260,12 @@ def note_split(node, c, growth):
 def _settle(node, growth):
     """Choose among the candidates and note the split; a node without any is not to be split."""
     keep_apart()
-    here = rows_of(node, growth)
-    best = best_candidate(growth.candidates, tie_of(here.weight, growth))
+    weight = growth.sums.masses[node, WEIGHT]
+    best = best_candidate(growth.candidates, tie_of(weight, growth))
     if best < 0:
         growth.nodes.priority[node] = NO_GAIN
         return
-    column = growth.candidates.columns[best]
-    settle_candidate(best, growth.table, column, here, growth.gradients.weights, growth)
+    settle_candidate(best, _column_of(best, node, growth), growth)
     note_split(node, best, growth)
 
 
@@ -336,9 +320,7 @@ def _do_task(task, threads, growth):
     elif step == MOVE:
         move_part(task, nodes, buffers, batch)
     elif step == CANDIDATES:
-        column, here = growth.candidates.columns[task], rows_of(node, growth)
-        gradients = growth.gradients
-        try_candidate(threads.number, task, growth.table, column, here, gradients, growth)
+        try_candidate(threads.number, task, _column_of(task, node, growth), growth)
 
 
 @inner

@@ -66,9 +66,10 @@ def _goes_left(b, missing, left_set, missing_left):
 
 
 @inner
-def _sum_levels(table, column, here, gradients, scratch, levels):
+def _sum_levels(column, scratch, levels):
     """Sums of the levels that occur, about the node's mean, and their Gram matrix; how many."""
-    sort_by_bin(table, column, here, scratch)
+    sort_by_bin(column, scratch)
+    table, here, gradients = column.table, column.here, column.gradients
     starts, order = scratch.starts, scratch.order
     size, n_rows = 0, here.end - here.begin
     for b in range(table.n_bins):
@@ -189,7 +190,7 @@ def _add_level(b, missing, left_set):
 
 
 @compiled
-def scan_subsets(table, column, here, gradients, min_weight, tie, scratch, levels, left_set):
+def scan_subsets(column, min_weight, tie, scratch, levels, left_set):
     """Best split of the levels of one column over the rows of a node.
 
     ``left_set``: (SET_WORDS,) uint64, written: a bit a level of the node that goes left.
@@ -206,8 +207,8 @@ def scan_subsets(table, column, here, gradients, min_weight, tie, scratch, level
     """
     keep_apart()
     left_set[:] = uint64(0)
-    missing, missing_left = table.n_bins - 1, 0
-    size = _sum_levels(table, column, here, gradients, scratch, levels)
+    here, missing, missing_left = column.here, column.table.n_bins - 1, 0
+    size = _sum_levels(column, scratch, levels)
     if size < 2:
         return NO_GAIN, missing_left
     if size <= MOST_TRIED:
@@ -225,10 +226,11 @@ def scan_subsets(table, column, here, gradients, min_weight, tie, scratch, level
 
 
 @compiled
-def score_subset(table, column, here, gradients, min_weight, left_set, missing_left, sums):
+def score_subset(column, min_weight, left_set, missing_left, sums):
     """Score of one split of the levels, ``NO_GAIN`` where a side would be too light."""
     keep_apart()
-    offset, missing, weights = offset_of(table, column), table.n_bins - 1, gradients.weights
+    table, here, gradients = column.table, column.here, column.gradients
+    offset, missing, weights = offset_of(table, column.number), table.n_bins - 1, gradients.weights
     sums[:] = 0.0
     weight = 0.0
     for i in range(here.begin, here.end):
@@ -289,11 +291,10 @@ def draw_subset(table, column, here, seed, present, left_set):
 
 
 @compiled
-def settle_subset(table, column, here, weights, missing_left, present, left_set):
+def settle_subset(column, missing_left, present, left_set):
     """Send levels without rows in the node, and unseen ones, to the heavier side.
 
-    ``weights``: (n,) float64, (0,) for ones. ``present``: (SET_WORDS,) uint64, written.
-    ``left_set``: (SET_WORDS,) uint64, changed.
+    ``present``: (SET_WORDS,) uint64, written. ``left_set``: (SET_WORDS,) uint64, changed.
 
     Returns
     -------
@@ -301,8 +302,9 @@ def settle_subset(table, column, here, weights, missing_left, present, left_set)
         1 where missing values go left.
     """
     keep_apart()
-    any_missing = _find_present(table, column, here, present)
-    offset, missing = offset_of(table, column), table.n_bins - 1
+    table, here, weights = column.table, column.here, column.gradients.weights
+    any_missing = _find_present(table, column.number, here, present)
+    offset, missing = offset_of(table, column.number), table.n_bins - 1
     weight = 0.0
     for i in range(here.begin, here.end):
         row = here.rows[i]

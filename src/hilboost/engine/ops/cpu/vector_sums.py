@@ -10,7 +10,7 @@ from hilboost.engine.ops.cpu.binning import offset_of
 from hilboost.engine.ops.cpu.column_splits import NO_GAIN
 from hilboost.engine.ops.cpu.nodes import ARRAY, BEGIN, END
 from hilboost.engine.ops.cpu.vector_candidates import best_candidate
-from hilboost.engine.ops.cpu.vector_cuts import NodeRows, VectorGradients, bin_of
+from hilboost.engine.ops.cpu.vector_cuts import NodeColumn, NodeRows, VectorGradients, bin_of
 from hilboost.engine.ops.cpu.vector_grow import note_split, settle_candidate, tie_of, try_candidate
 from hilboost.engine.ops.cpu.vector_state import WEIGHT
 
@@ -68,8 +68,9 @@ def search_sums(node, first, table, bins, values, weights, growth):
     here = NodeRows(bins, int64(0), bins.shape[0], totals, weight)
     for i in range(values.shape[0]):
         gradients = VectorGradients(values[i], weights[i], weights[i])
-        try_candidate(int64(0), first + i, table, i, here, gradients, growth)
-        settle_candidate(first + i, table, i, here, weights[i], growth)
+        column = NodeColumn(table, i, here, gradients)
+        try_candidate(int64(0), first + i, column, growth)
+        settle_candidate(first + i, column, growth)
 
 
 @compiled
