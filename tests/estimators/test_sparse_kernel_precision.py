@@ -1,11 +1,11 @@
-"""Sparse kernel classifiers in single precision find the optimum of double precision."""
+"""Kernel machines in single precision find the optimum of double precision, or turn to it."""
 
 import numpy as np
 import pytest
 
-from hilboost import SparseKernelClassifier
+from hilboost import KernelBoostingRegressor, SparseKernelClassifier
 from hilboost.core.errors import InvalidData
-from hilboost.kernels import Gaussian
+from hilboost.kernels import Additive, Gaussian
 from hilboost.learners.kernel_machine import config
 
 X = np.random.default_rng(0).uniform(-2, 2, size=(400, 2))
@@ -61,3 +61,17 @@ def test_single_precision_that_is_demanded_but_inaccurate_is_refused(loss, bound
     setting = {"kernel": Gaussian(2.0), "regularization": 1e-6, "selection": "random"}
     with pytest.raises(InvalidData, match="rounding errors make the kernel machine inaccurate"):
         fitted(loss, bounds, precision="float32", **setting)
+
+
+@pytest.mark.parametrize(("loss", "link"), [("squared_error", np.positive), ("poisson", np.exp)])
+def test_values_that_cancel_go_on_in_double_precision(loss, link):
+    """Values of this kernel are large, and their sums with the weights are small."""
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(400, 4))
+    y = link(np.sin(1.5 * X[:, 0]) * X[:, 1] + 0.05 * rng.normal(size=400))
+    kernel = Additive(np.array([1.5, 6.0, 1e3, 1e3]), main=0.02, pairs=1e3)
+    setting = {"kernel": kernel, "regularization": 0.01, "stages": "full", "standardize": False}
+    model = KernelBoostingRegressor(loss, random_state=0, **setting).fit(X, y)
+    assert dtypes(model)[-1] == np.float64
+    twin = KernelBoostingRegressor(loss, random_state=0, precision="float64", **setting)
+    np.testing.assert_allclose(model.predict(X), twin.fit(X, y).predict(X), rtol=1e-6)

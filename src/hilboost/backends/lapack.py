@@ -177,12 +177,12 @@ def add_products(factors: NDArray[Any], sums: Floats, team: ThreadTeam) -> None:
         # BLAS sees the transposes of matrices in C order.
         of_right, of_sums = (right.T, _height(right.T)), (total.T, _height(total.T))
         if tile[0] == tile[1]:
-            half = b"U", b"N", len(total), n, 1.0, *of_right, 1.0, *of_sums
-            _call("blas", "syrk", sums.dtype, *half)
+            arguments: Any = b"U", b"N", len(total), n, 1.0, *of_right, 1.0, *of_sums
+            _call("blas", "syrk", sums.dtype, *arguments)
         else:
             sizes, of_left = (total.shape[1], total.shape[0], n), (left.T, _height(left.T))
-            whole = b"N", b"T", *sizes, 1.0, *of_right, *of_left, 1.0, *of_sums
-            _call("blas", "gemm", sums.dtype, *whole)
+            arguments = b"N", b"T", *sizes, 1.0, *of_right, *of_left, 1.0, *of_sums
+            _call("blas", "gemm", sums.dtype, *arguments)
 
     ranges = [slice(i, min(i + _TILE_OF_SUMS, m)) for i in range(0, m, _TILE_OF_SUMS)]
     team.map(add, [(rows, columns) for k, rows in enumerate(ranges) for columns in ranges[: k + 1]])

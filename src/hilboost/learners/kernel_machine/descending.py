@@ -226,7 +226,7 @@ def loses_digits(kernel: Kernel, A: Array, B: Array, weights: Floats, spread: fl
 
     The spread is that of the function so far, or of the outputs if it is larger.
     """
-    A, B = array_api.to_numpy(A), array_api.to_numpy(B)
+    A, B = (array_api.to_numpy(one).astype(np.float64) for one in (A, B))
     exact = evaluate(kernel, A, B) @ weights
     short = evaluate(kernel, A.astype(np.float32), B.astype(np.float32))
     with np.errstate(over="ignore", invalid="ignore"):

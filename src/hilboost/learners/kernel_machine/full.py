@@ -122,6 +122,9 @@ class FullLearner(KernelLearner):
             data.begin_linear(self._linear_solver(data, problem, D), tolerance)
         step = data.advance(problem, residual, so_far, self.iterations)
         rows = np.arange(problem.n_rows)
+        if data.refine_precision(problem.kernel, rows, step.weights):
+            data.forget_solvers()
+            return self._bounded_step(data, problem)
         found = data.step_of(problem, rows, step.weights, step.outputs, data.basis)
         return unspoilt(found, problem, data.gained(problem))
 
@@ -147,6 +150,9 @@ class FullLearner(KernelLearner):
             change = newton(problem, Change.none(problem, len(rows)))
         else:
             change = data.at_corners(problem, rows, newton, so_far.function)
+        if data.refine_precision(problem.kernel, rows, change.weights):
+            data.forget_solvers()
+            return self._newton_step(data, problem)
         step = data.step_of(problem, rows, change.weights, change.outputs, data.basis)
         return step if problem.corners is None else replace(step, is_minimizer=True)
 
@@ -252,6 +258,11 @@ class FullState(MachineState):
         factor = share / LARGEST_SHARE
         self.penalize(problem.regularization * factor)
         return factor
+
+    def forget_solvers(self) -> None:
+        """Begin with other ones, because the precision of their kernel values was too low."""
+        self.linear, self.newton = None, None
+        self.solver = replace(self.solver, system=None)
 
     def begin_linear(self, solver: DirectSolver | IterativeSolver, tolerance: float) -> None:
         """Begin to solve a linear system, or continue a restored one with this diagonal."""
