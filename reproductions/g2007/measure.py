@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from reproductions.comparisons import paired_rows, paired_table
 
 import structured
 from _common import environment
-from comparisons import paired_rows, paired_table
 from structured_images import CANDIDATES
 from structured_links import PROTEINS
 from structured_report import PROTEIN_SCORES, mean_and_sd

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from reproductions.comparisons import paired_rows, paired_table
 
 import kernel_paths
 from _common import environment, machine
-from comparisons import paired_rows, paired_table
 from kernel_paths import BOOSTED, FACTORS, FEW_STAGES, LIKELIHOODS, PAPER, single
 from kernels import run_apart
 
