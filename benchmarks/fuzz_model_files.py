@@ -1,15 +1,15 @@
 """Damaged model files and checkpoints, thousands of every kind: a clear error or a model.
 
-Run ``python benchmarks/fuzz_model_files.py [RUNS [FOLDER]]``.  RUNS executions (144,000 by default)
-are shared among the kinds of model; each kind has a process of its own, on one core.  With atheris
+Run ``python benchmarks/fuzz_model_files.py``.  The executions are shared among the kinds of model;
+each kind has a process of its own, on one core.  With atheris
 (``pip install '.[fuzz]'``) libFuzzer looks for inputs that reach new code in the readers; without,
 inputs are drawn at random.  Both change files by what they are made of: JSON headers and texts at
 any depth, names, types, shapes and places of arrays, single numbers, bytes, length.
 
 A failure is any exception but ``InvalidModelFile`` on reading a model or a ``HilboostError`` on
 going on from a checkpoint, on predicting, or from any other public method, more than 256 MiB of new
-memory (a limit of the system), or more than 5 seconds.  Failures are kept in ``fuzz_failures/`` and
-end the script with 1.
+memory (a limit of the system), or more than 5 seconds.  Failures are printed, and kept in
+``fuzz_failures/``.
 """
 
 from __future__ import annotations
@@ -25,21 +25,14 @@ import tempfile
 import time
 import warnings
 from collections import Counter
-from functools import partial
+from collections.abc import Callable
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from _common import (
-    RESULTS,
-    ROOT,
-    environment,
-    environment_markdown,
-    markdown_table,
-    publish,
-    version_of,
-)
+from _common import ROOT, Record, markdown_table, study, version_of
 from _mutation import mutated
 
 sys.path.insert(0, str(ROOT))
@@ -247,76 +240,64 @@ def fuzz(name: str, folder: Path, report: Path, runs: int) -> None:
     atheris.Fuzz()
 
 
-def main() -> int:
-    """Make the models, fuzz each in a process of its own, write JSON and Markdown."""
-    runs = int(sys.argv[1]) if len(sys.argv) > 1 else RUNS
+@cache
+def writers() -> dict[str, Callable[[Path], Any]]:
+    """Functions that write an undamaged file of every kind."""
     from tests.callbacks.test_damaged_checkpoints import FITS, write
 
-    writers = {name: partial(model.save, training_data=True) for name, model in seeds().items()}
-    writers |= {CHECKPOINT + name: partial(write, name) for name in FITS}
-    share, records = -(-runs // len(writers)), []
-    for name, write_seed in writers.items():
-        with tempfile.TemporaryDirectory(dir=memory_folder()) as temporary:
-            folder = Path(temporary)
-            (folder / "seeds").mkdir()
-            write_seed(folder / "seeds" / "seed")
-            size = (folder / "seeds" / "seed").stat().st_size
-            records.append({"kind": name, "bytes": size, **one(name, folder, share)})
-            print(records[-1], flush=True)
-    return report(records, Path(sys.argv[2]) if len(sys.argv) > 2 else RESULTS)
+    models = {name: partial(model.save, training_data=True) for name, model in seeds().items()}
+    return models | {CHECKPOINT + name: partial(write, name) for name in FITS}
 
 
-def one(name: str, folder: Path, share: int) -> dict[str, Any]:
-    report = folder / "report.json"
-    command = [sys.executable, __file__, "--one", name, str(folder), str(report), str(share)]
-    done = subprocess.run(command, stdout=None, stderr=subprocess.PIPE, text=True, check=False)
-    if not report.exists():
-        print(done.stderr[-3000:], flush=True)
-        return {"executions": share, "failures": 1, "ended": done.returncode}
-    record = json.loads(report.read_text())
-    found = re.findall(r"cov: (\d+) ft: (\d+)", done.stderr)
-    if found:
-        record["edges_first"], record["edges"] = int(found[0][0]), int(found[-1][0])
-    return record
+def measure(kind: str, runs: int = RUNS) -> Record:
+    """Fuzz a kind in a process of its own."""
+    share = -(-runs // len(writers()))
+    with tempfile.TemporaryDirectory(dir=memory_folder()) as temporary:
+        folder = Path(temporary)
+        (folder / "seeds").mkdir()
+        seed, report = folder / "seeds" / "seed", folder / "report.json"
+        writers()[kind](seed)
+        known = {"bytes": seed.stat().st_size, "atheris": version_of("atheris")}
+        command = [sys.executable, __file__, "--one", kind, str(folder), str(report), str(share)]
+        done = subprocess.run(command, stdout=None, stderr=subprocess.PIPE, text=True, check=False)
+        if not report.exists():
+            print(done.stderr[-3000:], flush=True)
+            return {**known, "executions": share, "failures": 1, "ended": done.returncode}
+        known |= json.loads(report.read_text())
+    if found := re.findall(r"cov: (\d+) ft: (\d+)", done.stderr):
+        known |= {"edges_first": int(found[0][0]), "edges": int(found[-1][0])}
+    return known
 
 
 def memory_folder() -> str | None:
     return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 
 
-def report(records: list[dict[str, Any]], out: Path) -> int:
-    facts = environment(1)
-    total = {
-        key: sum(record.get(key, 0) for record in records)
-        for key in ("executions", "refused", *OUTCOMES, "failures", "seconds")
-    }
-    limits = {"most_bytes": MOST_BYTES, "most_seconds": MOST_SECONDS}
-    settings = {"seed": SEED, "atheris": version_of("atheris"), **limits}
+def page(records: list[Record], facts: str) -> str:
+    counts = ("executions", "refused", *OUTCOMES, "failures")
+    total = {key: sum(record.get(key, 0) for record in records) for key in counts}
     rows = []
     for record in [*records, {"kind": "**all**", **total}]:
-        count = {key: f"{record.get(key, 0):,}" for key in ("refused", OUTCOMES[0])}
         odd = record.get(OUTCOMES[1], 0) + record.get(OUTCOMES[2], 0)
         edges = f"{record['edges_first']} to {record['edges']}" if "edges" in record else ""
         slowest = f"{1000 * record['slowest_s']:.0f}" if "slowest_s" in record else ""
-        sizes = [record.get("bytes", ""), f"{record['executions']:,}", *count.values(), f"{odd:,}"]
-        rows.append([record["kind"], *sizes, record.get("failures", 0), slowest, edges])
+        found = [f"{record.get(key, 0):,}" for key in ("executions", "refused", OUTCOMES[0])]
+        tail = [f"{odd:,}", record.get("failures", 0), slowest, edges]
+        rows.append([record["kind"], record.get("bytes", ""), *found, *tail])
     header = ["kind", "bytes", "executions", "rejected", "models", "non-finite or no predictions"]
-    page = (
+    return (
         "# Damaged model files\n\n"
         "Each execution loads a model file with random damage, or continues a fit from a "
         "checkpoint with random damage. `hilboost.load` must either raise `InvalidModelFile` or "
         "return a model; the fit and every public method must return or raise a `HilboostError`. "
         "Any other exception, and exceeding the limits on memory or time, is a failure.\n\n"
-        f"{environment_markdown(facts)}\n\n"
-        f"Seed {SEED}, atheris {settings['atheris'] or 'not installed'}. Limits: "
+        f"{facts}\n\n"
+        f"Seed {SEED}, atheris {records[0]['atheris'] or 'not installed'}. Limits: "
         f"{MOST_BYTES // 2**20} MiB of additional memory, {MOST_SECONDS} s. *Edges* is the code "
         "coverage of hilboost, without learners and compiled loops, first with the undamaged file "
         "and then at the end.\n\n"
         f"{markdown_table([*header, 'failures', 'slowest, ms', 'edges'], rows)}"
     )
-    content = {"environment": facts, "settings": settings, "total": total, "records": records}
-    publish(out / "fuzz.json", content, page)
-    return 1 if total["failures"] else 0
 
 
 OUTCOMES = ("models, finite", "models, not finite", "models, refused to predict")
@@ -325,4 +306,5 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["--one"]:
         fuzz(sys.argv[2], Path(sys.argv[3]), Path(sys.argv[4]), int(sys.argv[5]))
     else:
-        sys.exit(main())
+        cases, few = [{"kind": kind} for kind in writers()], partial(measure, runs=2_000)
+        study("fuzz", cases, measure, page, about=__doc__, quick=few)
