@@ -3,12 +3,12 @@
 Run ``python benchmarks/dask_failures.py``.  Every case has a new cluster of single-thread
 processes, which are started again if they die, and a table of 400,000 × 28 float32 in eight
 partitions.  The time of a case starts with the call of the fit.  XGBoost and LightGBM lose a worker
-in the middle of the fit; a case that does not end within half a minute counts as hanging.
+in the middle of the fit; a case that does not end within half a minute counts as hanging.  Each
+case makes the same fit without a failure first.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import signal
@@ -25,16 +25,7 @@ import dask
 import numpy as np
 from distributed import Client
 
-from _common import (
-    RESULTS,
-    Record,
-    environment,
-    environment_markdown,
-    markdown_table,
-    publish,
-    timed,
-    write_json,
-)
+from _common import Record, markdown_table, study, timed
 from dask_cluster import (
     N_PARTS,
     cluster_of,
@@ -86,11 +77,12 @@ def hilboost_case(
     while_binning: bool = False,
     added: bool = False,
     timeout: float = 120.0,
-) -> tuple[float, bytes]:
-    """Fit while workers are struck; return the seconds and the predictions."""
+) -> Record:
+    """Fit undisturbed, and then while workers are struck."""
     with cluster_of(2) as cluster, Client(cluster) as client:
         X, y = large_table(client, N)
         hilboost_model(X, y, client, 3)  # loads compiled code
+        plain_s, plain = timed(lambda: hilboost_model(X, y, client, N_TREES))
         striker = Striker(client, blows, number)
         callbacks: list[Any] = [striker]
         addresses = list(client.scheduler_info(n_workers=-1)["workers"])
@@ -113,10 +105,15 @@ def hilboost_case(
             raise RuntimeError("the worker has not died while it binned")
         if number == signal.SIGSTOP:
             os.kill(striker.pids[blows[0][1]], signal.SIGKILL)
-        return seconds, model.predict(rows(100, 1000)[0]).tobytes()
+        return {"plain_s": plain_s, "seconds": seconds, "same": equal(model, plain)}
 
 
-def client_case() -> tuple[dict[str, float], bytes]:
+def equal(model: Any, other: Any) -> bool:
+    X, _ = rows(100, 1000)
+    return bool((model.predict(X) == other.predict(X)).all())
+
+
+def client_case() -> Record:
     """Kill the client after 50 trees, and resume from its checkpoint with another one."""
     with (
         cluster_of(2) as cluster,
@@ -125,7 +122,7 @@ def client_case() -> tuple[dict[str, float], bytes]:
     ):
         path = Path(place) / "fit"
         X, y = large_table(client, N)
-        hilboost_model(X, y, client, 3)
+        plain = hilboost_model(X, y, client, N_TREES)
         command = [sys.executable, __file__, "--client", cluster.scheduler_address, str(path)]
         began = time.perf_counter()
         process = subprocess.Popen(command, stdout=subprocess.PIPE)
@@ -137,12 +134,12 @@ def client_case() -> tuple[dict[str, float], bytes]:
             time.sleep(0.01)
         stopped = time.perf_counter()
         seconds, model = timed(lambda: resumed(client, path))
-        times = {
+        return {
             "before": killed - began,
             "until_workers_stop": stopped - killed,
             "resumed": seconds,
+            "same": equal(model, plain),
         }
-        return times, model.predict(rows(100, 1000)[0]).tobytes()
 
 
 def resumed(client: Client, path: Path, callbacks: Sequence[Any] = ()) -> Any:
@@ -165,31 +162,29 @@ def as_client(address: str, path: Path) -> None:
         resumed(client, path, [tell])
 
 
-def peer_case(name: str, blows: int) -> dict[str, Any]:
-    """Fit with a peer, and kill a worker in the middle if asked to; prints for the parent."""
+def peer_here(name: str, victim: int) -> None:
+    """Fit with a peer, and kill a worker in the middle of another fit; prints for the parent."""
     with cluster_of(2) as cluster, Client(cluster) as client:
         X, y = large_table(client, N)
-        X_test, _ = rows(100, 1000)
         PEERS[name](X, y, client, 3)
         plain, model = timed(lambda: PEERS[name](X, y, client, N_TREES))
         pids = list(client.run(os.getpid).values())
-        threading.Timer(plain / 2, os.kill, (pids[blows], signal.SIGKILL)).start()
+        threading.Timer(plain / 2, os.kill, (pids[victim], signal.SIGKILL)).start()
         began = time.perf_counter()
         print(json.dumps({"plain_s": plain}), flush=True)
         try:
             after = PEERS[name](X, y, client, N_TREES)
-            same = bool((after.predict(X_test) == model.predict(X_test)).all())
-            found = {"ended": "with a model", "same": same}
+            found = {"ended": "with a model", "same": equal(after, model)}
         except Exception as error:
             found = {"ended": f"with {type(error).__name__}"}
         print(json.dumps({"seconds": time.perf_counter() - began, **found}), flush=True)
         os._exit(0)  # nothing of a failed fit keeps the process alive
 
 
-def of_peer(name: str, victim: int) -> dict[str, Any]:
+def peer_case(name: str, victim: int) -> Record:
     """Run a case of a peer in a process of its own, within the time limit."""
-    command = [sys.executable, __file__, "--peer", name, "--victim", str(victim)]
-    found: dict[str, Any] = {"library": name, "victim": victim, "ended": "not at all"}
+    command = [sys.executable, __file__, "--peer", name, str(victim)]
+    found: Record = {"ended": "not at all"}
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True
     )
@@ -203,8 +198,7 @@ def of_peer(name: str, victim: int) -> dict[str, Any]:
     return found
 
 
-CASES: dict[str, Callable[[], tuple[float, bytes]]] = {
-    "nothing happens": lambda: hilboost_case(),
+HILBOOST: dict[str, Callable[[], Record]] = {
     "the first worker is killed after 50 trees": lambda: hilboost_case([(50, 0)]),
     "the second worker is killed after 50 trees": lambda: hilboost_case([(50, 1)]),
     "a worker is killed while it bins": lambda: hilboost_case(while_binning=True),
@@ -216,90 +210,71 @@ CASES: dict[str, Callable[[], tuple[float, bytes]]] = {
         [(50, 1)], added=True
     ),
 }
+CLIENT = "the client is killed after 50 trees"
+VICTIMS = ("first", "second")
 
 
-def main() -> None:
-    """Measure and write JSON and Markdown, or play a part in it."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--client", nargs=2)
-    parser.add_argument("--peer")
-    parser.add_argument("--parts", default="hilboost,XGBoost,LightGBM", help="may be empty")
-    parser.add_argument("--victim", type=int, default=0)
-    given = parser.parse_args()
-    if given.client:
-        as_client(given.client[0], Path(given.client[1]))
-    elif given.peer:
-        peer_case(given.peer, given.victim)
-    else:
-        measure(given.parts.split(","))
+def measure(library: str, case: str) -> Record:
+    if library in PEERS:
+        return peer_case(library, VICTIMS.index(case))
+    return client_case() if case == CLIENT else HILBOOST[case]()
 
 
-def measure_hilboost() -> dict[str, Any]:
-    """Run all cases of hilboost."""
-    about = environment(2)
-    found = {}
-    for name, case in CASES.items():
-        found[name] = case()
-        print(name, found[name][0], flush=True)
-    times, content = client_case()
-    print(times, flush=True)
-    plain, alone = found["nothing happens"]
-    results = [
-        {"case": name, "seconds": seconds, "lost_s": seconds - plain, "same": bits == alone}
-        for name, (seconds, bits) in found.items()
-    ]
-    client = {**times, "same": content == alone}
-    return {"environment": about, "rows": N, "results": results, "client": client}
-
-
-def measure_peer(name: str) -> list[dict[str, Any]]:
-    """Run the cases of another library."""
-    found = [of_peer(name, victim) for victim in (0, 1)]
-    print(found, flush=True)
-    return found
-
-
-def measure(parts: Sequence[str]) -> None:
-    """Run some parts, and write JSON and Markdown with the last results of the others."""
-    path = RESULTS / "dask_failures.json"
-    content = json.loads(path.read_text()) if path.exists() else {}
-    if "hilboost" in parts:
-        content |= measure_hilboost()
-    for name in (name for name in PEERS if name in parts):
-        content[name] = measure_peer(name)
-        write_json(path, content)
-    peers = [one for name in PEERS for one in content.get(name, [])]
-    publish(
-        path, content, page(content["results"], content["client"], peers, content["environment"])
-    )
-
-
-def page(results: list[Record], client: Record, peers: list[Record], about: Record) -> str:
+def page(records: list[Record], facts: str) -> str:
+    yes = {True: "yes", False: "no"}
     ours = [
-        [r["case"], f"{r['seconds']:.1f}", f"{r['lost_s']:.1f}", "yes" if r["same"] else "no"]
-        for r in results
+        [
+            r["case"],
+            f"{r['plain_s']:.1f}",
+            f"{r['seconds']:.1f}",
+            f"{r['seconds'] - r['plain_s']:.1f}",
+            yes[r["same"]],
+        ]
+        for r in records
+        if r["case"] in HILBOOST
     ]
     others = [
         [
-            p["library"],
-            "first" if p["victim"] == 0 else "second",
-            p["ended"] + ({True: ", the same", False: ", another"}.get(p.get("same"), "")),
-            f"{p['seconds'] - p['plain_s'] / 2:.1f}" if "seconds" in p else "",
+            r["library"],
+            r["case"],
+            r["ended"] + ({True: ", the same", False: ", another"}.get(r.get("same"), "")),
+            f"{r['seconds'] - r['plain_s'] / 2:.1f}" if "seconds" in r else "",
         ]
-        for p in peers
+        for r in records
+        if r["library"] in PEERS
     ]
+    resumed = [
+        f"If the client is killed after 50 trees, the workers stop after "
+        f"{r['until_workers_stop']:.1f} s. A new client that repeats the fit with the same "
+        f"checkpoint (every 10 trees) takes {r['resumed']:.1f} s; the model is the same: "
+        f"{yes[r['same']]}."
+        for r in records
+        if r["case"] == CLIENT
+    ]
+    header = ("hilboost", "undisturbed s", "seconds", "seconds lost", "same model")
     ends = ("library", "killed worker", "the fit ends", "seconds after the kill")
-    return (
-        "# Lost workers and clients on a Dask cluster\n\n"
+    parts = [
+        "# Lost workers and clients on a Dask cluster",
         f"{N:,} × 28 in {N_PARTS} partitions, {N_TREES} trees of 31 leaves, two workers with one "
-        "thread each, which are started again if they die; one run.\n\n"
-        f"{markdown_table(('hilboost', 'seconds', 'seconds lost', 'same model'), ours)}\n\n"
-        "If the client is killed after 50 trees, the workers stop after "
-        f"{client['until_workers_stop']:.1f} s. A new client that repeats the fit with the same "
-        f"checkpoint (every 10 trees) takes {client['resumed']:.1f} s; the model is the same: "
-        f"{'yes' if client['same'] else 'no'}.\n\n"
-        f"{markdown_table(ends, others)}\n\n{environment_markdown(about)}"
-    )
+        "thread each, which are started again if they die; one run.",
+        markdown_table(header, ours),
+        *resumed,
+        markdown_table(ends, others),
+        facts,
+    ]
+    return "\n\n".join(parts)
+
+
+def main() -> None:
+    """Measure, or play a part in it."""
+    if sys.argv[1:2] == ["--client"]:
+        as_client(sys.argv[2], Path(sys.argv[3]))
+    elif sys.argv[1:2] == ["--peer"]:
+        peer_here(sys.argv[2], int(sys.argv[3]))
+    else:
+        cases = [{"library": "hilboost", "case": case} for case in (*HILBOOST, CLIENT)]
+        cases += [{"library": name, "case": case} for name in PEERS for case in VICTIMS]
+        study("dask_failures", cases, measure, page, about=__doc__, threads=2)
 
 
 if __name__ == "__main__":
