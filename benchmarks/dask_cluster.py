@@ -8,7 +8,6 @@ Times are medians of three turns, in each of which every library fits once.
 
 from __future__ import annotations
 
-import argparse
 import logging
 from typing import Any
 
@@ -18,19 +17,17 @@ import numpy as np
 from distributed import Client, LocalCluster
 
 from _common import (
-    RESULTS,
-    environment,
-    environment_markdown,
+    Record,
     markdown_table,
     median,
     peak_memory_mb,
     peer_trees,
-    publish,
     reset_peak_memory,
+    study,
     timed,
 )
 
-N_COLUMNS, N_PARTS, REPEATS = 28, 8, 3
+ROWS, N_COLUMNS, N_PARTS, REPEATS = 1_000_000, 28, 8, 3
 DIVISIONS = ([25, 25], [50], [10, 40], [5, 5, 5, 35], [12, 13, 12, 13])  # thousands of rows
 
 
@@ -121,73 +118,62 @@ class Traffic(logging.Handler):
         self.sent = record.args
 
 
-def measure(client: Client, n: int) -> list[dict[str, Any]]:
-    """Time the fits of each library to the large table, and count models of the small one."""
-    X, y = large_table(client, n)
-    X_test, y_test = rows(100, 20_000)
-    X_small, y_small = rows(101, 50_000)
-    traffic = Traffic()
+def n_models(fit: Any, client: Client, X_test: np.ndarray) -> int:
+    """Count the different models that the divisions of the small table give."""
+    X, y = rows(101, 50_000)
+    models = [fit(*divided(X, y, sizes), client, 20) for sizes in DIVISIONS]
+    return len({model.predict(X_test).tobytes() for model in models})
+
+
+def measure(library: str, repeat: int, n: int = ROWS) -> Record:
+    """Time fits to the large table on a new cluster; in the first turn, count models, too."""
+    fit, traffic = LIBRARIES[library], Traffic()
     logging.getLogger("hilboost").addHandler(traffic)
     logging.getLogger("hilboost").setLevel("INFO")
-    results: list[dict[str, Any]] = []
-    for name, fit in LIBRARIES.items():
-        fit(*divided(X_small, y_small, [25, 25]), client, 5)  # compiles, loads
-        found = set()
-        for sizes in DIVISIONS:
-            small = fit(*divided(X_small, y_small, sizes), client, 20)
-            found.add(small.predict(X_test[:1000]).tobytes())
-        results.append({"library": name, "models_of_5_divisions": len(found)})
-    one_s: dict[str, list[float]] = {name: [] for name in LIBRARIES}
-    all_s: dict[str, list[float]] = {name: [] for name in LIBRARIES}
-    for _ in range(REPEATS):
-        for one, (name, fit) in zip(results, LIBRARIES.items(), strict=True):
-            one_s[name].append(timed(lambda fit=fit: fit(X, y, client, 1))[0])
-            client.run(reset_peak_memory)
-            seconds, model = timed(lambda fit=fit: fit(X, y, client, 100))
-            all_s[name].append(seconds)
-            one["peak_mib"] = max(client.run(peak_memory_mb).values())
-            one["test_mse"] = float(np.mean((model.predict(X_test) - y_test) ** 2))
-            print(name, seconds, flush=True)
-            if name == "hilboost":
-                one["n_bytes"], one["n_messages"] = traffic.sent[1:]
-    for one in results:
-        one["repeats_s"] = all_s[one["library"]]
-        one["seconds"] = median(one["repeats_s"])
-        one["one_tree_s"] = median(one_s[one["library"]])
-    return results
-
-
-def main() -> None:
-    """Measure, and write JSON and Markdown."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--rows", type=int, default=1_000_000)
-    n = parser.parse_args().rows
-    about = environment(2)
     with cluster_of(2) as cluster, Client(cluster) as client:
-        results = measure(client, n)
+        X, y = large_table(client, n)
+        X_test, y_test = rows(100, 20_000)
+        fit(*divided(*rows(101, 50_000), [25, 25]), client, 5)  # compiles, loads
+        models = n_models(fit, client, X_test[:1000]) if repeat == 0 else None
+        one_tree_s, _ = timed(lambda: fit(X, y, client, 1))
+        client.run(reset_peak_memory)
+        seconds, model = timed(lambda: fit(X, y, client, 100))
+        record = {
+            "models_of_5_divisions": models,
+            "one_tree_s": one_tree_s,
+            "seconds": seconds,
+            "peak_mib": max(client.run(peak_memory_mb).values()),
+            "test_mse": float(np.mean((model.predict(X_test) - y_test) ** 2)),
+        }
+    if library == "hilboost":
+        record["n_bytes"], record["n_messages"] = traffic.sent[1:]
+    return record
+
+
+def measure_few(library: str, repeat: int) -> Record:
+    return measure(library, repeat, 80_000)
+
+
+def page(records: list[Record], facts: str) -> str:
+    table = []
+    for library in LIBRARIES:
+        runs = [r for r in records if r["library"] == library]
+        times = (median(r[x] for r in runs if x in r) for x in ("seconds", "one_tree_s"))
+        last = [f"{runs[-1]['peak_mib']:.0f}", f"{runs[-1]['test_mse']:.4f}"]
+        models = runs[0]["models_of_5_divisions"]
+        table.append([library, *(f"{seconds:.1f}" for seconds in times), *last, models])
     header = ["library", "seconds", "one tree alone", "peak memory of a worker (MiB)", "test MSE"]
-    table = [
-        [
-            r["library"],
-            f"{r['seconds']:.1f}",
-            f"{r['one_tree_s']:.1f}",
-            f"{r['peak_mib']:.0f}",
-            f"{r['test_mse']:.4f}",
-            r["models_of_5_divisions"],
-        ]
-        for r in results
-    ]
-    page = (
+    sent = [r for r in records if r["library"] == "hilboost"][-1]
+    return (
         "# Trees on a Dask cluster\n\n"
-        f"{n:,} × {N_COLUMNS}, two workers with one thread each, 100 trees of 31 leaves; "
+        f"{ROWS:,} × {N_COLUMNS}, two workers with one thread each, 100 trees of 31 leaves; "
         f"medians of {REPEATS} turns.\n\n"
         f"{markdown_table([*header, 'models of 5 divisions'], table)}\n\n"
-        f"Both workers of hilboost together sent {results[0]['n_bytes'] / 1e6:.0f} MB in "
-        f"{results[0]['n_messages']:,} messages.\n\n{environment_markdown(about)}"
+        f"Both workers of hilboost together sent {sent['n_bytes'] / 1e6:.0f} MB in "
+        f"{sent['n_messages']:,} messages.\n\n{facts}"
     )
-    content = {"environment": about, "rows": n, "results": results}
-    publish(RESULTS / "dask_cluster.json", content, page)
 
 
 if __name__ == "__main__":
-    main()
+    cases = [{"repeat": repeat, "library": name} for repeat in range(REPEATS) for name in LIBRARIES]
+    study("dask_cluster", cases, measure, page, about=__doc__, threads=2, quick=measure_few)
