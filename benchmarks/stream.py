@@ -1,6 +1,6 @@
 """Trees on a Parquet table: memory and time from disk and in memory, and XGBoost from disk.
 
-Run ``python benchmarks/stream.py``, or with ``--rows 30000000 --modes disk``.  XGBoost reads the
+Run ``python benchmarks/stream.py``.  XGBoost reads the
 groups of rows into its external memory, and grows trees of the same size, best first as hilboost
 does, or depth first, which its documentation recommends for external memory.  Each of the fits
 runs in a fresh process, which first compiles by a small fit; "added" is the peak resident memory
@@ -10,8 +10,8 @@ keeps in its cache.
 
 from __future__ import annotations
 
-import argparse
 import json
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -21,23 +21,27 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from _common import (
-    RESULTS,
-    environment,
-    environment_markdown,
+    Record,
     markdown_table,
     peak_memory_mb,
     peer_trees,
-    publish,
     reset_peak_memory,
     resident_mb,
     run_fresh,
+    study,
     timed,
 )
 
-ROWS, N_COLUMNS, GROUP = 8_000_000, 28, 100_000
+N_COLUMNS, GROUP = 28, 100_000
 RATE, LEAVES = 0.1, 31
-MODES = ("disk", "memory", "XGBoost", "XGBoost depthwise")
-LABELS = {"disk": "hilboost from disk", "memory": "hilboost in memory"}
+LABELS = {
+    "disk": "hilboost from disk",
+    "memory": "hilboost in memory",
+    "XGBoost": "XGBoost",
+    "XGBoost depthwise": "XGBoost depthwise",
+}
+CASES = [{"rows": 8_000_000, "mode": mode} for mode in LABELS]
+CASES.append({"rows": 30_000_000, "mode": "disk"})
 NAMES = [f"x{k}" for k in range(N_COLUMNS)]
 
 
@@ -100,7 +104,7 @@ def xgboost_model(path: Path, n_trees: int, grow_policy: str) -> float:
     return 0.5 * found["train"]["rmse"][-1] ** 2
 
 
-def measure(path: Path, mode: str) -> dict[str, Any]:
+def fit_here(path: Path, mode: str) -> Record:
     """Fit in this process."""
     import hilboost.stream
 
@@ -129,51 +133,51 @@ def measure(path: Path, mode: str) -> dict[str, Any]:
         seconds, model = timed(in_memory if mode == "memory" else from_disk)
         loss = model.history_.train[-1]
     added = peak_memory_mb() - before
-    return {"mode": mode, "seconds": seconds, "added_mib": added, "train_loss": loss}
+    return {"seconds": seconds, "added_mib": added, "train_loss": loss}
 
 
-def main() -> None:
-    """Measure in fresh processes, write JSON and Markdown."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--rows", type=int, default=ROWS)
-    parser.add_argument("--modes", default=",".join(MODES))
-    parser.add_argument("--here", nargs=2)
-    given = parser.parse_args()
-    if given.here:
-        print(json.dumps(measure(Path(given.here[0]), given.here[1])))
-        return
-    modes = given.modes.split(",")
+def measure(rows: int, mode: str) -> Record:
+    """Fit in a fresh process."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "table.parquet"
-        write_table(path, given.rows)
+        write_table(path, rows)
         size = path.stat().st_size / 2**20
-        results = [run_fresh(__file__, ["--here", str(path), mode]) for mode in modes]
-    about = environment(1)
-    name = "stream" if given.rows == ROWS else f"stream_{given.rows}"
-    path = RESULTS / f"{name}.json"
-    if path.exists():  # modes that were measured in another run
-        earlier = json.loads(path.read_text())["results"]
-        results += [one for one in earlier if one["mode"] not in modes]
-    results.sort(key=lambda one: MODES.index(one["mode"]))
+        return {"file_mib": size, **run_fresh(__file__, ["--here", str(path), mode])}
+
+
+def measure_few(rows: int, mode: str) -> Record:
+    return measure(2 * GROUP, mode)
+
+
+def section(records: list[Record]) -> str:
     rows = [
         [
-            LABELS.get(r["mode"], r["mode"]),
+            LABELS[r["mode"]],
             f"{r['seconds']:.1f}",
             f"{r['added_mib']:.0f}",
             f"{r['train_loss']:.6f}",
         ]
-        for r in results
+        for r in records
     ]
-    page = (
-        f"# Trees on a Parquet table of {given.rows:,} rows\n\n"
-        f"{given.rows:,} × {N_COLUMNS} float32, a file of {size:.0f} MiB; 20 trees of 31 leaves, "
-        "one thread.\n\n"
-        f"{markdown_table(['fit', 'seconds', 'added memory (MiB)', 'training loss'], rows)}\n\n"
-        f"{environment_markdown(about)}"
+    return (
+        f"## {records[0]['rows']:,} rows\n\nA file of {records[0]['file_mib']:.0f} MiB.\n\n"
+        f"{markdown_table(['fit', 'seconds', 'added memory (MiB)', 'training loss'], rows)}"
     )
-    content = {"environment": about, "rows": given.rows, "file_mib": size, "results": results}
-    publish(path, content, page)
+
+
+def page(records: list[Record], facts: str) -> str:
+    sizes = dict.fromkeys(record["rows"] for record in records)
+    parts = [
+        "# Trees on Parquet tables",
+        f"{N_COLUMNS} columns of float32; 20 trees of 31 leaves, one thread.",
+        *(section([r for r in records if r["rows"] == size]) for size in sizes),
+        facts,
+    ]
+    return "\n\n".join(parts)
 
 
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:2] == ["--here"]:
+        print(json.dumps(fit_here(Path(sys.argv[2]), sys.argv[3])))
+    else:
+        study("stream", CASES, measure, page, about=__doc__, quick=measure_few)
