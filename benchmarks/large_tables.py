@@ -16,24 +16,16 @@ lightgbm-bagging     a new tenth of the rows in every round
 xgboost              all rows
 ===================  ==============================================================================
 
-Run::
-
-    python benchmarks/large_tables.py --case reg-31       # one more repeat of this case
-    python benchmarks/large_tables.py --case reg-31 --rows 10000000 --settings \
-        lightgbm,lightgbm-bagging,hilboost-auto           # ten times the rows
-    python benchmarks/large_tables.py --render            # Markdown from the JSON
-
-Each run adds one repeat to the results, in which the settings take turns, and each setting first
-makes one untimed small fit.
+Run ``python benchmarks/large_tables.py``, or with ``--only reg-31``: 10,000,000 rows take 16 GB.
+The settings of a repeat take turns, and each first makes one untimed small fit.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -41,43 +33,32 @@ from sklearn.metrics import log_loss
 from threadpoolctl import threadpool_limits
 
 import trees
-from _common import (
-    RESULTS,
-    comma_list,
-    environment,
-    environment_markdown,
-    markdown_table,
-    median,
-    publish,
-)
+from _common import Record, markdown_table, median, study
 
-NAME = "large_tables"
 ROUNDS = 115
 ROUNDS_OF_TARGET = 100
 WARM_UP_ROWS = 20_000
 """Enough for two threads, which grow trees by other compiled code than one thread."""
 
 
-def lightgbm_model(case: trees.Case, **sampling: Any) -> Any:
-    return trees.lightgbm_model(case, 2).set_params(**sampling)
-
-
-MODELS: dict[str, Callable[[trees.Case], Any]] = {
-    "hilboost-auto": lambda case: trees.hilboost_model(case, 2).set_params(n_shards="auto"),
-    "hilboost-shards": lambda case: trees.hilboost_model(case, 2).set_params(n_shards=16),
-    "hilboost": lambda case: trees.hilboost_model(case, 2),
-    "lightgbm": lightgbm_model,
-    "lightgbm-bagging": lambda case: lightgbm_model(case, subsample=0.1, subsample_freq=1),
-    "xgboost": lambda case: trees.xgboost_model(case, 2),
+MODELS: dict[str, Record] = {
+    "hilboost-auto": {"n_shards": "auto"},
+    "hilboost-shards": {"n_shards": 16},
+    "hilboost": {},
+    "lightgbm": {},
+    "lightgbm-bagging": {"subsample": 0.1, "subsample_freq": 1},
+    "xgboost": {},
 }
+"""Settings besides those of ``trees.py``."""
+AT_TEN_MILLION = ("lightgbm", "lightgbm-bagging", "hilboost-auto")
 WARM_UPS = {"hilboost-auto": "hilboost-shards"}
 """Settings that make the untimed fit of others: a small table has no automatic shards."""
 
 
 def timed_fit(setting: str, case: trees.Case, data: trees.Data) -> tuple[Any, list[float]]:
     """Fit, and note the seconds from the start to the end of each round."""
-    model, stamps = MODELS[setting](case), []
     package = trees.package_of(setting)
+    model, stamps = trees.model_of(package, case, **MODELS[setting]), []
 
     def note(*_: Any) -> None:
         stamps.append(time.perf_counter())
@@ -124,107 +105,86 @@ def first_round(loss: Callable[[int], float], target: float) -> int | None:
     return high
 
 
-def repeat_of(case: trees.Case, settings: Sequence[str]) -> list[dict[str, Any]]:
+def measure(case: str, rows: int, repeat: int, quick: bool = False) -> Record:
     """One fit of every setting, LightGBM first."""
-    data = trees.data_of(case)
+    whole = replace(trees.CASES[case], rows=10_000 if quick else rows, rounds=ROUNDS)
+    data = trees.data_of(whole)
     small = trees.Data(*(part[:WARM_UP_ROWS] for part in data))
-    short = replace(case, rounds=trees.WARM_UP_ROUNDS)
-    records, target = [], float("nan")
-    with threadpool_limits(2):
+    short = replace(whole, rounds=trees.WARM_UP_ROUNDS)
+    fits, target = [], float("nan")
+    settings = MODELS if rows == trees.CASES[case].rows else AT_TEN_MILLION
+    with threadpool_limits(trees.THREADS):
         for setting in sorted(settings, key=lambda name: name != "lightgbm"):
             timed_fit(WARM_UPS.get(setting, setting), short, small)
-            model, seconds = timed_fit(setting, case, data)
-
-            def loss(n: int, setting: str = setting, model: Any = model) -> float:
-                return loss_after(setting, model, case, data, n)
-
+            model, seconds = timed_fit(setting, whole, data)
+            loss = partial(loss_after, setting, model, whole, data)
             equal = loss(ROUNDS_OF_TARGET)
             target = equal if setting == "lightgbm" else target
             needed = first_round(loss, target)
-            records.append(
-                {
-                    "setting": setting,
-                    "rows": case.rows,
-                    "loss": equal,
-                    "seconds": seconds[ROUNDS_OF_TARGET - 1],
-                    "rounds_to_target": needed,
-                    "seconds_to_target": None if needed is None else seconds[needed - 1],
-                }
-            )
+            fit = {
+                "setting": setting,
+                "loss": equal,
+                "seconds": seconds[ROUNDS_OF_TARGET - 1],
+                "rounds_to_target": needed,
+                "seconds_to_target": None if needed is None else seconds[needed - 1],
+            }
             if setting == "hilboost-auto":
-                records[-1]["shards_at_end"] = model.fitted_.resolved.n_shards
-            print(case.name, records[-1], flush=True)
-    return records
+                fit["shards_at_end"] = model.fitted_.resolved.n_shards
+            fits.append(fit)
+    return {"fits": fits}
 
 
-def _row(setting: str, repeats: list[list[dict[str, Any]]]) -> list[Any]:
-    own = [record for repeat in repeats for record in repeat if record["setting"] == setting]
-    base = [r for repeat in repeats for r in repeat if r["setting"] == "lightgbm"]
-    times = [r["seconds_to_target"] for r in own if r["seconds_to_target"] is not None]
-    ratio = None
-    if len(times) == len(own):
-        ratio = median(times) / median([r["seconds"] for r in base])
+def _row(runs: list[Record], base_seconds: float) -> list[Any]:
+    """Cells of one setting, from its fits in all repeats."""
+    times = [r["seconds_to_target"] for r in runs if r["seconds_to_target"] is not None]
     return [
-        setting,
-        median([r["seconds"] for r in own]),
-        own[0]["loss"],
-        own[0]["rounds_to_target"],
-        median(times) if times else None,
-        f"{min(times):.3g}-{max(times):.3g}" if times else None,
-        ratio,
+        runs[0]["setting"],
+        median(r["seconds"] for r in runs),
+        runs[0]["loss"],
+        runs[0]["rounds_to_target"],
+        median(times),
+        trees.spread(times) if times else None,
+        median(times) / base_seconds if len(times) == len(runs) else None,
     ]
 
 
-def settings_of(repeats: list[list[dict[str, Any]]]) -> list[str]:
-    """Settings that every repeat has."""
-    return [s for s in MODELS if all(any(r["setting"] == s for r in each) for each in repeats)]
+def _section(title: str, repeats: list[Record]) -> str:
+    settings: dict[str, list[Record]] = {}
+    for repeat in repeats:
+        for fit in repeat["fits"]:
+            settings.setdefault(fit["setting"], []).append(fit)
+    base_seconds = median(r["seconds"] for r in settings["lightgbm"])
+    rows = [_row(runs, base_seconds) for runs in settings.values()]
+    rows.sort(key=lambda row: row[4] or 1e9)
+    header = ["setting", "100 rounds s", "loss", "rounds to target", "s to target", "range"]
+    times = "1 repeat" if len(repeats) == 1 else f"{len(repeats)} repeats"
+    table = markdown_table([*header, "ratio to LightGBM"], rows)
+    return f"## {title}: {repeats[0]['rows']:,} x 28, 31 leaves, {times}\n\n{table}"
 
 
-def render(results: dict[str, Any]) -> str:
+def page(records: list[Record], facts: str) -> str:
     parts = [
-        "# Time to a given loss on large tables",
-        environment_markdown(results["environment"]),
+        f"# Time to a given loss on large tables\n\n{facts}",
         "The target is LightGBM's held-out loss after 100 rounds on all rows (mean squared error, "
         "or log loss). Each setting gets up to 115 rounds; a dash means that it does not reach the "
         "target. Times are medians, from the start of the fit, which includes binning. The last "
         "column divides by LightGBM's time for 100 rounds on all rows.",
     ]
-    header = ["setting", "100 rounds s", "loss", "rounds to target", "s to target", "range"]
-    header.append("ratio to LightGBM")
-    for name, repeats in results["cases"].items():
-        rows = [_row(setting, repeats) for setting in settings_of(repeats)]
-        rows.sort(key=lambda row: row[4] or 1e9)
-        times = "1 repeat" if len(repeats) == 1 else f"{len(repeats)} repeats"
-        title = f"## {name}: {repeats[0][0]['rows']:,} x 28, 31 leaves, {times}"
-        parts.append(f"{title}\n\n{markdown_table(header, rows)}")
-    return "\n\n".join(parts) + "\n"
+    groups: dict[str, list[Record]] = {}
+    for record in records:
+        large = record["rows"] > trees.CASES[record["case"]].rows
+        title = record["case"] + (f", {record['rows']:,} rows" if large else "")
+        groups.setdefault(title, []).append(record)
+    return "\n\n".join([*parts, *(_section(*group) for group in groups.items())])
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--case", choices=["reg-31", "binary-31"])
-    parser.add_argument("--rows", type=int, help="training rows; kept as a case of its own")
-    parser.add_argument("--settings", type=comma_list, default=list(MODELS))
-    parser.add_argument("--render", action="store_true")
-    options = parser.parse_args()
-    if "lightgbm" not in options.settings:
-        parser.error("--settings requires lightgbm, whose loss is the target")
-    path = RESULTS / f"{NAME}.json"
-    results = {"environment": environment(2), "cases": {}}
-    if path.exists():
-        results = json.loads(path.read_text())
-    if options.case:
-        case = trees.CASES[options.case]
-        name = case.name if options.rows is None else f"{case.name}, {options.rows:,} rows"
-        known = results["cases"].get(name)
-        if known and settings_of(known) != [s for s in MODELS if s in options.settings]:
-            parser.error(f"the repeats of {name} have the settings {settings_of(known)}")
-        case = replace(case, rows=options.rows or case.rows, rounds=ROUNDS)
-        results["cases"].setdefault(name, []).append(repeat_of(case, options.settings))
-    publish(path, results, render(results))
+def all_cases() -> Iterable[Record]:
+    for rows, repeats in ((10_000_000, 1), (1_000_000, 3)):
+        for case in ("reg-31", "binary-31"):
+            for repeat in range(repeats):
+                yield {"case": case, "rows": rows, "repeat": repeat}
 
 
 if __name__ == "__main__":
-    main()
+    few = partial(measure, quick=True)
+    study("large_tables", all_cases(), measure, page, about=__doc__, threads=2, quick=few)
