@@ -5,6 +5,7 @@ import os
 import re
 import shlex
 import shutil
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -283,11 +284,7 @@ def test_broken_files_are_refused(folder, monkeypatch):
     assert "not a valid Parquet" in refused("fit", "bad.parquet", *start)
     Path("bad.csv.gz").write_bytes(b"no gzip")
     assert "not a complete gzip file" in refused("fit", "bad.csv.gz", *start)
-
-    def no_pyarrow(path):
-        raise ImportError("no engine")
-
-    monkeypatch.setattr(pd, "read_parquet", no_pyarrow)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
     assert "requires pyarrow" in refused("fit", "bad.parquet", *start)
 
 
