@@ -1,19 +1,24 @@
-"""Shrinkage, and the line search along a stage."""
+"""Shrinkage, and line searches on the loss and on the penalized loss."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 from scipy.optimize import brentq
 
 from hilboost.core.base_model import Stage
 from hilboost.core.dtypes import Floats
+from hilboost.core.errors import IncompatibleParts
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.core.rule import Rule, State
 from hilboost.reductions.sums import total
+
+if TYPE_CHECKING:  # trees have no penalty
+    from hilboost.learners.kernel_machine.descending import Descending
 
 _LONGEST_STEP = 2.0**20
 _SHORTEST_STEP = 2.0**-50
@@ -157,3 +162,128 @@ class SearchByTerm:
         else:
             rule = None if all(fitted.newton for fitted in state.fitted) else self.plain
         return stage if rule is None else rule(stage, state)
+
+
+_FLAT = 0.1
+_LONGEST = 2.0**20
+_ROUNDING = 1e-12  # relative rounding error of a sum of many losses
+_MOST_HALVINGS = 8
+
+
+@dataclass(frozen=True)
+class PenalizedLineSearch:
+    """Approximately minimize the penalized loss along a step; the loss never increases.
+
+    A length of one is kept if the slope there is at most a tenth of the initial slope; otherwise
+    Brent's method finds the root of the slope.  If a step has a penalty for every output, outputs
+    are searched in turn, each with the updated values of the others.
+    """
+
+    factor: ClassVar[None] = None
+
+    # whether to keep a length of one whenever it does not increase the penalized loss.  Steps to a
+    # minimum are always kept then.
+    keeps_whole_steps: bool = False
+
+    def check(self, loss: Loss, learner: Learner) -> None:
+        """Check that the results of the learner have a penalty."""
+        if not learner.capabilities.penalizes:
+            raise IncompatibleParts(
+                f"a penalized line search requires a learner with a penalty, and "
+                f"{type(learner).__name__} has none; use LineSearch."
+            )
+
+    def __call__(self, stage: Stage, state: State) -> Stage:
+        """Multiply the coefficients by the length, which is 0 if the step is not a descent."""
+        fitted = cast("Descending", state.fitted[0])
+        assert fitted.outputs is not None
+        descents = np.atleast_1d(fitted.descent)
+        if len(descents) == 1:
+            length = self._length(state, state.raw, fitted.outputs, fitted, 0)
+            return stage if length == 1 else stage.scaled(length)
+        if self._keeps_whole(fitted) and self._descends_whole(state, fitted):
+            return stage
+        raw = state.raw.copy()
+        lengths = np.zeros(len(descents))
+        for k in range(len(descents)):
+            direction = np.zeros_like(fitted.outputs)
+            direction[:, k] = fitted.outputs[:, k]
+            lengths[k] = self._length(state, raw, direction, fitted, k)
+            raw[:, k] += lengths[k] * direction[:, k]
+        return stage.scaled(lengths)
+
+    def _keeps_whole(self, fitted: Descending) -> bool:
+        return self.keeps_whole_steps or fitted.is_minimizer
+
+    def _descends_whole(self, state: State, fitted: Descending) -> bool:
+        assert fitted.outputs is not None
+        slope, curvature = float(np.sum(fitted.slope)), _not_negative(np.sum(fitted.curvature))
+        return _rises(state, state.raw, fitted.outputs, slope, curvature)(1.0) <= 0
+
+    def _length(
+        self, state: State, raw: Floats, outputs: Floats, fitted: Descending, k: int
+    ) -> float:
+        penalty_slope = float(np.atleast_1d(fitted.slope)[k])
+        penalty_curvature = _not_negative(np.atleast_1d(fitted.curvature)[k])
+        first = -float(np.atleast_1d(fitted.descent)[k])
+        if not first < 0:
+            return 0.0
+        rise = _rises(state, raw, outputs, penalty_slope, penalty_curvature)
+        if self._keeps_whole(fitted) and rise(1.0) <= 0:
+            return 1.0
+        weight = state.sample.weights_of_all(len(outputs))
+        weighted = outputs if weight is None else outputs * weight[:, None]
+
+        def slope(length: float) -> float:
+            moved = state.loss.gradients(state.target, raw + length * outputs)
+            penalty = penalty_slope + penalty_curvature * length
+            return penalty - float((weighted * moved.negative_gradient).sum())
+
+        length = _lowest(slope, first)
+        # If the loss has kinks, or rounding hides the slope, the minimum may be nearer.
+        for _ in range(_MOST_HALVINGS):
+            if rise(length) <= 0:
+                return length
+            length *= 0.5
+        return 0.0
+
+
+def _not_negative(curvature: Any) -> float:
+    """The curvature of a squared norm, which rounding may have made negative.
+
+    Weights grow in directions in which a kernel of low rank is zero, and with them rounding errors.
+    """
+    return max(float(curvature), 0.0)
+
+
+def _lowest(slope: Callable[[float], float], first: float) -> float:
+    """Approximately minimize a convex function with slope ``first < 0`` at zero."""
+    low, high = 0.0, 1.0
+    last = slope(high)
+    if abs(last) <= _FLAT * -first:
+        return 1.0
+    while last < 0:
+        low, high = high, 2 * high
+        if high > _LONGEST:
+            return low
+        last = slope(high)
+    if low == 0 and slope(low) >= 0:
+        return high  # a kink at zero; halving checks whether a shorter step descends
+    return float(brentq(slope, low, high, rtol=1e-2, maxiter=50, disp=False))
+
+
+def _rises(
+    state: State, raw: Floats, outputs: Floats, slope: float, curvature: float
+) -> Callable[[float], float]:
+    """Increase of the penalized loss at a length; 0 if within rounding error."""
+    weight = state.sample.weights_of_all(len(outputs))
+    before = state.loss.value(state.target, raw)
+    size = float(np.abs(before).sum() if weight is None else weight @ np.abs(before))
+
+    def rise(length: float) -> float:
+        change = state.loss.value(state.target, raw + length * outputs) - before
+        total = float(change.sum() if weight is None else weight @ change)
+        total += length * (slope + 0.5 * curvature * length)
+        return total if total > _ROUNDING * size else 0.0
+
+    return rise
