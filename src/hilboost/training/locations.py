@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -17,9 +19,44 @@ from hilboost.core.target import TargetUnits
 from hilboost.model import AdditiveModel, mean_of
 from hilboost.model.fitted import FittedModel
 from hilboost.training.continuation import Continuation
+from hilboost.training.data import TrainingData
 from hilboost.training.out_of_fold import with_levels_of_mean
-from hilboost.training.recipe import Recipe
+from hilboost.training.recipe import LocationFirst, Recipe
 from hilboost.training.train import Keeper, Observer, TrainingResult, train
+
+
+def location_first(
+    make: Callable[..., Recipe],  # creates the recipe of a fit to tabular data
+    parameters: Mapping[str, Any],
+    data: TrainingData,  # in the original units, without rows that are held out
+    recipe: Recipe,  # that of a single fit
+    seed: int,
+) -> LocationFirst | None:
+    """Return recipes of two fits, if the loss has a location and the fit has members.
+
+    An encoding of categories belongs to one fit, and so does a time budget.
+    """
+    units = recipe.config.units
+    possible = (
+        recipe.n_folds > 1
+        and recipe.encoder is None
+        and recipe.time_budget is None
+        and not parameters["warm_start"]
+        and data.target.offset is None
+    )
+    if units is None or units.location is None or not possible:
+        return None
+    plain, (loss, transformed) = units.plain, units.location
+
+    def around(offset: Floats) -> Recipe:
+        target = replace(data.target, offset=offset)
+        second = make(parameters, plain, replace(data, target=target), seed, None)
+        return replace(second, location_first=None)
+
+    of_location = data.with_targets(lambda target: target.with_y(transformed(target.y)))
+    given = {**parameters, "eval_metric": None, "early_stopping": True}
+    location = partial(make, given, loss, of_location, seed, None)
+    return LocationFirst(location, around, recipe.n_outputs)
 
 
 def train_in_turn(
