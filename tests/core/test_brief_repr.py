@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hilboost.export.shapley_records import ShapInteractions, ShapValues
+from hilboost.export.shapley import ShapInteractions, ShapValues
 from hilboost.network import LinkCurves
 from hilboost.outputs import Candidates
 

@@ -17,7 +17,7 @@ from hilboost.tables.arrays import without_frame
 from hilboost.tables.blocks import BlockTable
 
 if TYPE_CHECKING:
-    from hilboost.export.shapley_records import ShapInteractions, ShapValues
+    from hilboost.export.shapley import ShapInteractions, ShapValues
 
 _METHODS = ("interventional", "path_dependent")
 _FEWEST_ROWS, _MOST_ROWS = 20, 200
@@ -91,8 +91,7 @@ class ShapleyValues:
         Štrumbelj & Kononenko, *Explaining prediction models and individual predictions with feature
         contributions*, 2014.
         """
-        from hilboost.export.shapley import shapley_values
-        from hilboost.export.shapley_records import ShapValues
+        from hilboost.export.shapley import ShapValues, shapley_values
 
         check_is_fitted(self)
         if n_orders is not None and n_orders < 2:
@@ -146,8 +145,7 @@ class ShapleyValues:
         Fujimoto et al., *Axiomatic characterizations of probabilistic and cardinal-probabilistic
         interaction indices*, 2006; Lundberg et al. 2020, section 2.4 of the supplement.
         """
-        from hilboost.export.shapley import interaction_values
-        from hilboost.export.shapley_records import ShapInteractions
+        from hilboost.export.shapley import ShapInteractions, interaction_values
 
         check_is_fitted(self)
         rows, others, n_threads = self._explained(X, background, method)
