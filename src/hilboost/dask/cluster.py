@@ -17,10 +17,10 @@ from distributed import Client, Future, wait
 
 from hilboost.core.errors import FitError, InvalidData, shown
 from hilboost.core.words import counted
-from hilboost.dask.listener import Listener
 from hilboost.dask.partitions import other_orders, warn_of_orders
 from hilboost.dask.session import Outcome, Seat, abandon, be_ready, listen, run_session
 from hilboost.workers.fit import WorkerTask
+from hilboost.workers.progress import Listener
 
 _log = logging.getLogger("hilboost")
 _POLL = 0.5  # seconds between looks at the workers

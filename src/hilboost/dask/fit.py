@@ -14,7 +14,6 @@ from hilboost.core.callback import Callback, check_callbacks
 from hilboost.core.dtypes import PerRow
 from hilboost.core.errors import DataWarning, InvalidParameter, warn_caller
 from hilboost.dask.cluster import ClusterFit
-from hilboost.dask.listener import Listener
 from hilboost.dask.partitions import partitions_of
 from hilboost.estimators.base import BoostingEstimator
 from hilboost.estimators.preparation import FitArguments, check_complete
@@ -24,7 +23,7 @@ from hilboost.training.fingerprints import FitFingerprint
 from hilboost.validation.choices import is_name
 from hilboost.validation.feature_names import check_columns
 from hilboost.workers.fit import WorkerTask, check_supported
-from hilboost.workers.progress import StageLog
+from hilboost.workers.progress import Listener, StageLog
 
 Estimator = TypeVar("Estimator")
 
