@@ -12,7 +12,7 @@ from scipy.stats import kendalltau
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.output_space import Choice
 from hilboost.outputs import Rankings
-from hilboost.outputs.kemeny import _improved, _value, best_orders
+from hilboost.outputs.rankings import _improved, _value, best_orders
 
 DISTANCES = ["kemeny", "spearman", "hamming"]
 all_distances = pytest.mark.parametrize("distance", DISTANCES)
