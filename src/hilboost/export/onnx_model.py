@@ -28,8 +28,15 @@ from hilboost.core.version import __version__
 from hilboost.export.columns import Columns
 from hilboost.export.estimators import fitted_record
 from hilboost.export.onnx_columns import add_table, inputs_of, require_levels
-from hilboost.export.onnx_graph import IR_VERSION, ML, ML_OPSET, OPSET, Graph
-from hilboost.export.onnx_trees import add_trees, constants_of
+from hilboost.export.onnx_graph import (
+    IR_VERSION,
+    ML,
+    ML_OPSET,
+    OPSET,
+    Graph,
+    add_trees,
+    constants_of,
+)
 from hilboost.export.scalar_trees import scalar_trees
 from hilboost.kernels.base import block_operators
 from hilboost.learners.kernel_machine.expansion import KernelExpansion, merge
