@@ -9,12 +9,12 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from hilboost.core.distribution import crps_of_counts, crps_of_quantiles, nodes_between
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts, InvalidData
 from hilboost.core.gradients import Gradients
 from hilboost.core.link import DistributionLink
 from hilboost.core.loss import Loss
-from hilboost.core.quadrature import crps_of_counts, crps_of_quantiles, nodes_between
 from hilboost.core.target import Target, TargetUnits
 from hilboost.distributions.bounds import refuse_outside
 from hilboost.distributions.parametric import ParametricDistribution

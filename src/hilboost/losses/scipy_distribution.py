@@ -9,9 +9,9 @@ from typing import Any, Self, cast
 import numpy as np
 from scipy import stats
 
+from hilboost.core.distribution import nodes_between
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts, InvalidParameter
-from hilboost.core.quadrature import nodes_between
 from hilboost.losses.distribution_loss import DistributionLoss, Parameters
 
 _STEP = 1e-5  # of differences
