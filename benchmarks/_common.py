@@ -408,5 +408,13 @@ def failures_section(records: Iterable[Record], names: Sequence[str]) -> str:
     return f"## Not finished\n\n{markdown_table([*names, 'reason'], rows)}" if rows else ""
 
 
+def by(records: Iterable[Record], name: str) -> dict[Any, list[Record]]:
+    """Group records by a field, in the order of its first values."""
+    groups: dict[Any, list[Record]] = {}
+    for record in records:
+        groups.setdefault(record[name], []).append(record)
+    return groups
+
+
 def comma_list(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]

@@ -16,6 +16,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,7 @@ from kernel_tuning import (
     Inputs,
     Targets,
     choose_kernel,
-    ridge_penalties,
+    chosen_penalty,
     ridge_weights,
 )
 
@@ -181,14 +182,8 @@ def fit_kernel_ridge(train: Rows, seed: int, threads: int, rows: int, ard: bool 
     other = other.sample(2_000, seed)
     Z = kernel.inputs(half.X)
     K, K_other = kernel.gram(Z, Z), kernel.gram(kernel.inputs(other.X), Z)
-    best, penalty = math.inf, kernel.penalty
-    for candidate in ridge_penalties(kernel.penalty):
-        weights = ridge_weights(K, targets(half), candidate)
-        if weights is None:
-            break
-        loss = targets.loss(other, K_other @ weights)
-        if loss < best:
-            best, penalty = loss, candidate
+    loss = partial(targets.loss, other)
+    penalty = chosen_penalty(K, targets(half), kernel.penalty, K_other, loss)
     del K, K_other
     Z = kernel.inputs(part.X)
     if kernel.matern:
@@ -218,14 +213,8 @@ def fit_nystroem(train: Rows, seed: int, threads: int, components: int) -> Fitte
     gram, moments = F.T @ F, F.T @ targets(fit)
     del F
     F_choose = features.transform(kernel.inputs(choose.X))
-    best, penalty = math.inf, kernel.penalty
-    for candidate in ridge_penalties(kernel.penalty):
-        weights = ridge_weights(gram, moments, candidate)
-        if weights is None:
-            break
-        loss = targets.loss(choose, F_choose @ weights)
-        if loss < best:
-            best, penalty = loss, candidate
+    loss = partial(targets.loss, choose)
+    penalty = chosen_penalty(gram, moments, kernel.penalty, F_choose, loss)
     gram += F_choose.T @ F_choose
     moments += F_choose.T @ targets(choose)
     final = ridge_weights(gram, moments, penalty)

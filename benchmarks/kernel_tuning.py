@@ -148,5 +148,19 @@ def chosen_inputs(train: Rows, seed: int) -> Inputs:
     return choose_kernel(train, seed, SCALING_ROWS).inputs
 
 
-def ridge_penalties(penalty: float) -> list[float]:
-    return [penalty * factor for factor in (10.0, 1.0, 0.1, 0.01, 0.001)]
+def chosen_penalty(
+    K: np.ndarray,
+    targets: np.ndarray,
+    usual: float,
+    K_choose: np.ndarray,
+    loss: Callable[[np.ndarray], float],
+) -> float:
+    """Multiple of the usual penalty with the smallest loss of predictions of other rows."""
+    best, penalty = math.inf, usual
+    for factor in (10.0, 1.0, 0.1, 0.01, 0.001):
+        weights = ridge_weights(K, targets, factor * usual)
+        if weights is None:
+            break
+        if (found := loss(K_choose @ weights)) < best:
+            best, penalty = found, factor * usual
+    return penalty

@@ -33,7 +33,7 @@ from sklearn.metrics import log_loss
 from threadpoolctl import threadpool_limits
 
 import trees
-from _common import Record, markdown_table, median, study
+from _common import Record, by, markdown_table, median, study
 
 ROUNDS = 115
 ROUNDS_OF_TARGET = 100
@@ -149,10 +149,7 @@ def _row(runs: list[Record], base_seconds: float) -> list[Any]:
 
 
 def _section(title: str, repeats: list[Record]) -> str:
-    settings: dict[str, list[Record]] = {}
-    for repeat in repeats:
-        for fit in repeat["fits"]:
-            settings.setdefault(fit["setting"], []).append(fit)
+    settings = by((fit for repeat in repeats for fit in repeat["fits"]), "setting")
     base_seconds = median(r["seconds"] for r in settings["lightgbm"])
     rows = [_row(runs, base_seconds) for runs in settings.values()]
     rows.sort(key=lambda row: row[4] or 1e9)

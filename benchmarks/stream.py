@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 
 from _common import (
     Record,
+    by,
     markdown_table,
     peak_memory_mb,
     peer_trees,
@@ -166,11 +167,10 @@ def section(records: list[Record]) -> str:
 
 
 def page(records: list[Record], facts: str) -> str:
-    sizes = dict.fromkeys(record["rows"] for record in records)
     parts = [
         "# Trees on Parquet tables",
         f"{N_COLUMNS} columns of float32; 20 trees of 31 leaves, one thread.",
-        *(section([r for r in records if r["rows"] == size]) for size in sizes),
+        *map(section, by(records, "rows").values()),
         facts,
     ]
     return "\n\n".join(parts)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from _common import Record, cell, failures_section, markdown_table, median, sources
+from _common import Record, by, cell, failures_section, markdown_table, median, sources
 from structured_images import IMAGE_SETS
 from structured_tables import LABEL_SETS, LABEL_WAYS, RANKING_SETS, REGRESSORS
 
@@ -41,13 +41,6 @@ TAU_TO_REACH = {
 
 def of_group(records: Iterable[Record], group: str) -> list[Record]:
     return [r for r in records if r["group"] == group and "failure" not in r]
-
-
-def by(records: Iterable[Record], name: str) -> Table:
-    table: Table = {}
-    for record in records:
-        table.setdefault(record[name], []).append(record)
-    return table
 
 
 def mean(runs: Sequence[Record], score: str) -> float | None:

@@ -49,6 +49,7 @@ from threadpoolctl import threadpool_limits
 from _common import (
     Record,
     arrays,
+    by,
     describe_error,
     estimator,
     failures_section,
@@ -310,10 +311,7 @@ def spread(times: list[float]) -> str:
 
 def by_library(records: list[Record]) -> dict[str, list[Record]]:
     """Finished runs of each library, the fastest first."""
-    libraries: dict[str, list[Record]] = {}
-    for record in records:
-        if "seconds" in record:
-            libraries.setdefault(record["library"], []).append(record)
+    libraries = by((record for record in records if "seconds" in record), "library")
     ordered = sorted(libraries.items(), key=lambda item: median(r["seconds"] for r in item[1]))
     return dict(ordered)
 
@@ -359,7 +357,7 @@ def predict_section(label: str, records: list[Record]) -> str:
 
 
 def page(records: list[Record], facts: str) -> str:
-    cases = {name: [r for r in records if r["case"] == name] for name in CASES}
+    cases = by(records, "case")
     parts = [
         f"# Tree boosting at equal settings\n\n{facts}",
         f"Learning rate {LEARNING_RATE}, {BINS} bins, at least {MIN_SAMPLES_LEAF} rows per leaf, "
@@ -368,8 +366,8 @@ def page(records: list[Record], facts: str) -> str:
         "compilation. The column *warm-up s* shows the time of this fit. Libraries take turns; "
         "times are medians. Peak memory is measured in a fresh process with the same data, "
         "starting just before the fit.",
-        *(fit_section(name, found) for name, found in cases.items() if found),
-        *(predict_section(label, cases[PREDICTED]) for label in CALLS if cases[PREDICTED]),
+        *(fit_section(*found) for found in cases.items()),
+        *(predict_section(label, cases[PREDICTED]) for label in CALLS if PREDICTED in cases),
         failures_section(records, ("case", "library", "repeat")),
     ]
     return "\n\n".join(part for part in parts if part)
