@@ -24,9 +24,8 @@ from hilboost.model.fitted import FittedModel
 from hilboost.persistence.stored import StoredModel
 from hilboost.training.continuation import Continuation
 from hilboost.training.data import TrainingData
-from hilboost.training.forest import train_forest
 from hilboost.training.recipe import Recipe
-from hilboost.training.recipes.output_kernels import forest_trees
+from hilboost.training.recipes.output_kernels import forest_trees, train_forest
 from hilboost.training.train import TrainingResult
 
 _OF_TREES: dict[str, list[Any]] = {
