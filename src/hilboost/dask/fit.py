@@ -21,7 +21,7 @@ from hilboost.training import checkpoints
 from hilboost.training.continuation import Continuation
 from hilboost.training.fingerprints import FitFingerprint
 from hilboost.validation.choices import is_name
-from hilboost.validation.feature_names import check_columns
+from hilboost.validation.inputs import check_columns
 from hilboost.workers.fit import WorkerTask, check_supported
 from hilboost.workers.progress import Listener, StageLog
 

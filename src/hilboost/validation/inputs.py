@@ -1,4 +1,4 @@
-"""Validation of inputs: conversion of arrays, data frames and sparse matrices to numbers."""
+"""Validation of inputs: names of columns, and conversion of arrays, frames and sparse matrices."""
 
 from __future__ import annotations
 
@@ -12,7 +12,14 @@ from sklearn.utils.validation import check_array, validate_data
 
 from hilboost.core import dtypes
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType, shown
+from hilboost.core.errors import (
+    InvalidData,
+    InvalidParameter,
+    InvalidType,
+    first_few,
+    shown,
+    warn_caller,
+)
 from hilboost.core.words import with_article
 from hilboost.tables.arrays import how_to_read_file, refuse_dates_and_complex, without_mask
 from hilboost.tables.blocks import DenseTable
@@ -22,7 +29,75 @@ from hilboost.tables.reading import Table, read_table
 from hilboost.tables.schema import Schema, category_choice, place
 from hilboost.tables.sparse import SparseTable, check_sparse, is_sparse
 from hilboost.tables.text_columns import TextColumn, warn_of_texts
-from hilboost.validation.feature_names import check_columns
+
+_NAMES_SHOWN = 20
+
+
+def check_columns(estimator: Any, names: Sequence[str] | None, d: int, *, reset: bool) -> None:
+    """Store the names and number of columns in a fit, and compare them in later calls."""
+    if reset:
+        estimator.n_features_in_ = d
+        if names is not None:
+            estimator.feature_names_in_ = np.asarray(names, dtype=object)
+        else:
+            vars(estimator).pop("feature_names_in_", None)
+        return
+    fitted = getattr(estimator, "feature_names_in_", None)
+    name = type(estimator).__name__
+    if fitted is None and names is not None:
+        warn_caller(
+            f"X has feature names, but {name} was fitted without feature names", UserWarning
+        )
+    elif fitted is not None and names is None:
+        warn_caller(
+            f"X does not have valid feature names, but {name} was fitted with feature names",
+            UserWarning,
+        )
+    elif fitted is not None and names is not None:
+        _compare_names(fitted.tolist(), list(names))
+    if d != estimator.n_features_in_:
+        raise InvalidData(
+            f"X has {d} features, but {name} is expecting {estimator.n_features_in_} features as "
+            "input."
+        )
+
+
+def _compare_names(fitted: list[str], names: list[str]) -> None:
+    if fitted == names:
+        return
+    unseen, missing = set(names) - set(fitted), set(fitted) - set(names)
+    parts = [
+        *([f"lacks {_columns(missing)} of the fit"] if missing else []),
+        *([f"has {_columns(unseen)}, which the fit did not have"] if unseen else []),
+    ]
+    advice = "pass the columns in model.feature_names_in_"
+    if not missing:
+        advice = "pass X[list(model.feature_names_in_)]"
+    message = f"X {' and '.join(parts)}; {advice}.\n" if parts else ""
+    # The tests of scikit-learn expect these lines.
+    message += "The feature names should match those that were passed during fit.\n"
+    if unseen:
+        message += f"Feature names unseen at fit time:\n{_listed(unseen)}"
+    if missing:
+        message += f"Feature names seen at fit time, yet now missing:\n{_listed(missing)}"
+    if not unseen and not missing:
+        message += (
+            "Feature names must be in the same order as they were in fit.\n"
+            "Use X[list(model.feature_names_in_)].\n"
+        )
+    raise InvalidData(message)
+
+
+def _columns(names: Iterable[str]) -> str:
+    listed = sorted(names)
+    return f"column{'s' if len(listed) > 1 else ''} {first_few(listed)}"
+
+
+def _listed(names: Iterable[str]) -> str:
+    lines = [f"- {name}\n" for name in sorted(names)]
+    more = ["- ...\n"] if len(lines) > _NAMES_SHOWN else []
+    return "".join(lines[:_NAMES_SHOWN] + more)
+
 
 _DTYPES = [np.float64, np.float32]
 

@@ -30,8 +30,7 @@ from hilboost.tables.sparse import is_sparse
 from hilboost.tables.text_columns import TextColumn, TextSums, sentences_about
 from hilboost.training.data import TrainingData
 from hilboost.training.initial_state import check_weighted_rows
-from hilboost.validation.feature_names import check_columns
-from hilboost.validation.inputs import check_number_of_rows
+from hilboost.validation.inputs import check_columns, check_number_of_rows
 from hilboost.validation.targets import as_sequence, check_length
 from hilboost.workers.exchange import TreeExchange
 
