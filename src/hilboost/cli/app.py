@@ -219,7 +219,7 @@ def warmup(
         bool,
         typer.Option(
             "--host",
-            help="Compile for this very processor what the package has for a level of processors.",
+            help="Compile for exactly this processor, not for its level of processors.",
         ),
     ] = False,
 ) -> None:
@@ -240,7 +240,7 @@ def warmup(
     lower = sorted(set().union(*(use.lower_levels for use in uses.values())))
     if lower:
         typer.echo(
-            f"Code for {' and '.join(lower)} is used, but this processor can do more: "
+            f"Code for {' and '.join(lower)} is used, but this processor supports a higher level: "
             "'hilboost warmup --host' compiles for it."
         )
     if check and missing:

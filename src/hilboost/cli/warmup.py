@@ -29,10 +29,12 @@ class _Compilations(event.Listener):
         self._refused = refused
 
     def on_start(self, event: object) -> None:
-        """Count a function."""
+        """Count a function; before the first, see whether its code can be kept."""
         self.count += 1
         if self._refused:
             raise _WouldCompile
+        if self.count == 1:
+            try_to_write()
 
     def on_end(self, event: object) -> None:
         """Do nothing."""
@@ -47,18 +49,23 @@ class UseOfCode(NamedTuple):
 
 def run_use(name: str, check: bool = False, for_host: bool = False) -> UseOfCode:
     """Run one of ``USES``; ``check`` compiles nothing, ``for_host`` ignores code for levels."""
-    CodeFiles.accepts_levels = not for_host
+    log = logging.getLogger("hilboost")
+    level, CodeFiles.accepts_levels = log.level, not for_host
     CodeFiles.lower_levels.clear()
-    logging.getLogger("hilboost").setLevel(logging.ERROR)  # no line about compiling
+    log.setLevel(logging.ERROR)  # no line about compiling
     listener = _Compilations(check)
-    with (
-        warnings.catch_warnings(),
-        event.install_listener("numba:compile", listener),
-        suppress(_WouldCompile),
-    ):
-        warnings.simplefilter("ignore")  # these fits are too small to be good
-        warnings.simplefilter("error", CacheWarning)
-        USES[name]()
+    try:
+        with (
+            warnings.catch_warnings(),
+            event.install_listener("numba:compile", listener),
+            suppress(_WouldCompile),
+        ):
+            warnings.simplefilter("ignore")  # these fits are too small to be good
+            warnings.simplefilter("error", CacheWarning)
+            USES[name]()
+    finally:
+        log.setLevel(level)
+        CodeFiles.accepts_levels = True
     return UseOfCode(listener.count, frozenset(CodeFiles.lower_levels))
 
 
@@ -69,10 +76,6 @@ def run_uses(
     for_host: bool = False,
 ) -> Iterator[tuple[str, UseOfCode]]:
     """Run uses in as many processes as there are cores; yield each with its code."""
-    if not check:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", CacheWarning)
-            try_to_write()
     waiting = list(names)
     if not waiting:
         return

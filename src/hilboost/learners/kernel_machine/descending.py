@@ -14,6 +14,7 @@ import numpy as np
 
 from hilboost.backends import array_api
 from hilboost.backends.array_api import Array
+from hilboost.backends.threads import ThreadTeam
 from hilboost.core.base_model import Stage, Term
 from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.errors import InvalidData
@@ -21,7 +22,7 @@ from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
 from hilboost.kernels import Kernel
-from hilboost.kernels.gram import evaluate
+from hilboost.kernels.gram import Gram
 from hilboost.learners.kernel_machine.config import DistinctRows
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.learners.kernel_machine.problem import CornerRows, StageProblem
@@ -221,17 +222,18 @@ def share_of_rounding(kernel: Kernel, X: Array, D: Floats, seed: int) -> float:
     return on_diagonal / float(D.min()) + size / len(rows) * float((1.0 / D).sum())
 
 
-def loses_digits(kernel: Kernel, A: Array, B: Array, weights: Floats, spread: float) -> bool:
+def loses_digits(
+    kernel: Kernel, A: Array, B: Array, weights: Floats, spread: float, team: ThreadTeam
+) -> bool:
     """Whether the error of ``k(A, B) weights`` in float32 exceeds a thousandth of the spread.
 
     The spread is that of the function so far, or of the outputs if it is larger.
     """
-    A, B = (array_api.to_numpy(one).astype(np.float64) for one in (A, B))
-    exact = evaluate(kernel, A, B) @ weights
-    short = evaluate(kernel, A.astype(np.float32), B.astype(np.float32))
+    A, B = array_api.to_numpy(A), array_api.to_numpy(B)
+    exact = Gram(kernel, A, B, 0.0, team).times(weights)
     with np.errstate(over="ignore", invalid="ignore"):
-        found = (short @ weights.astype(np.float32)).astype(np.float64)
-        error = np.sqrt(((found - exact) ** 2).mean())
+        short = Gram(kernel, A.astype(np.float32), B.astype(np.float32), 0.0, team)
+        error = np.sqrt(((short.times(weights) - exact) ** 2).mean())
         spread = max(spread, float(np.sqrt((exact**2).mean())))
     return not error <= _LARGEST_LOSS * spread
 

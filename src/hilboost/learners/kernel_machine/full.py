@@ -68,9 +68,9 @@ class FullLearner(KernelLearner):
     The Gram matrix is kept if it fits into the memory budget, at 2 n² bytes; otherwise it is
     evaluated in every step.
 
-    Kernel values are float32 only if λ is well above their rounding error.  If it is not, up to
-    12,000 rows are solved by a Cholesky factor as well; for more rows, conjugate gradients use
-    float64.
+    Kernel values are float32 only if λ is well above their rounding error, and the sums of the
+    first stage keep their digits.  If λ is not, up to 12,000 rows are solved by a Cholesky factor
+    as well; otherwise, conjugate gradients use float64.
     """
 
     setting: KernelMachineConfig = field(default_factory=KernelMachineConfig)
@@ -122,8 +122,8 @@ class FullLearner(KernelLearner):
             data.begin_linear(self._linear_solver(data, problem, D), tolerance)
         step = data.advance(problem, residual, so_far, self.iterations)
         rows = np.arange(problem.n_rows)
-        if data.refine_precision(problem.kernel, rows, step.weights):
-            data.forget_solvers()
+        if data.n_stages == 0 and data.refine_precision(problem.kernel, rows, step.weights):
+            data.linear = None
             return self._bounded_step(data, problem)
         found = data.step_of(problem, rows, step.weights, step.outputs, data.basis)
         return unspoilt(found, problem, data.gained(problem))
@@ -150,8 +150,8 @@ class FullLearner(KernelLearner):
             change = newton(problem, Change.none(problem, len(rows)))
         else:
             change = data.at_corners(problem, rows, newton, so_far.function)
-        if data.refine_precision(problem.kernel, rows, change.weights):
-            data.forget_solvers()
+        if data.n_stages == 0 and data.refine_precision(problem.kernel, rows, change.weights):
+            data.newton = None
             return self._newton_step(data, problem)
         step = data.step_of(problem, rows, change.weights, change.outputs, data.basis)
         return step if problem.corners is None else replace(step, is_minimizer=True)
@@ -258,11 +258,6 @@ class FullState(MachineState):
         factor = share / LARGEST_SHARE
         self.penalize(problem.regularization * factor)
         return factor
-
-    def forget_solvers(self) -> None:
-        """Begin with other ones, because the precision of their kernel values was too low."""
-        self.linear, self.newton = None, None
-        self.solver = replace(self.solver, system=None)
 
     def begin_linear(self, solver: DirectSolver | IterativeSolver, tolerance: float) -> None:
         """Begin to solve a linear system, or continue a restored one with this diagonal."""

@@ -1,7 +1,9 @@
 """The quadratic problem of one stage: the function so far, and the corners of the loss.
 
 A loss with corners, ``max(lower r, upper r)``, is the largest ``v r`` for ``v`` between the two
-slopes.  A smooth version subtracts ``½ width (v - u)²`` for multipliers ``u``.
+slopes.  A smooth version subtracts ``½ width (v - u)²`` for multipliers ``u``.  This is the method
+of multipliers (Rockafellar, *Augmented Lagrangians and applications of the proximal point algorithm
+in convex programming*, 1976): the slopes found become the multipliers, and the width falls.
 """
 
 from __future__ import annotations

@@ -178,7 +178,7 @@ class MachineState:
         some = workspace.X[:: max(1, workspace.n_rows // ROWS_CHECKED)]
         function = self.component(kernel, weights.shape[1]).function
         spread = float(np.sqrt((function**2).mean()))
-        if not loses_digits(kernel, some, workspace.X[rows], weights, spread):
+        if not loses_digits(kernel, some, workspace.X[rows], weights, spread, workspace.team):
             return False
         self.workspace = workspace.in_float64()
         return True
@@ -203,7 +203,7 @@ class MachineState:
 
     def snapshot(self) -> MachineSnapshot | None:
         """State that later stages need; ``None`` before the first stage."""
-        if self.choice is None:
+        if self.choice is None or not self._has_begun:
             return None
         return MachineSnapshot(
             self.conversion.unit,
