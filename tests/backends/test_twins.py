@@ -27,6 +27,7 @@ from tests.reference import binned_leaves as walk_twin
 from tests.reference import binning as binning_twin
 from tests.reference import category_splits as categories_twin
 from tests.reference import column_splits as split_twin
+from tests.reference import compact_gradients as compact_twin
 from tests.reference import criterion as criterion_twin
 from tests.reference import fixed_point as fixed_point_twin
 from tests.reference import grown_tree as tree_twin
@@ -55,6 +56,7 @@ from hilboost.engine.ops.cpu import (
     binning,
     category_splits,
     column_splits,
+    compact_gradients,
     criterion,
     fixed_point,
     histogram,
@@ -67,6 +69,7 @@ from hilboost.engine.ops.cpu import leaves as compiled_leaves
 from hilboost.engine.ops.cpu import nodes as fields
 from hilboost.engine.ops.cpu import row_order as compiled_row_order
 from hilboost.engine.ops.cpu.binning import BinTable
+from hilboost.engine.ops.cpu.compact_gradients import Compact
 
 SEEDS = range(4)
 # see test_driver.py and workers/test_output_kernels.py; `inherit` is a part of `grow` and
@@ -110,13 +113,25 @@ def test_every_kernel_has_a_twin_and_a_test_that_calls_both():
     assert n_kernels > 30
 
 
+def draw_ordered(rng, m, compact):
+    """Packed gradients of so many rows, in 64 or 32 bits."""
+    if compact is None:
+        return rng.integers(-(2**40), 2**40, size=m)
+    return rng.integers(-(2**31), 2**31, size=m).astype(np.int32)
+
+
+LAYOUTS = None, Compact(0, 0, 20), Compact(16, 20, 41)
+in_32_or_64_bits = pytest.mark.parametrize("compact", LAYOUTS)
+
+
 def table_of_words(words, n_values, n_bins):
     return BinTable(words, words.reshape(-1).view(np.uint8), n_values, n_bins)
 
 
 @seeded(SEEDS)
+@in_32_or_64_bits
 @pytest.mark.parametrize("d", [1, 8, 13])
-def test_accumulate(seed, d):
+def test_accumulate(seed, compact, d):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 60))
     n_bins = int(rng.choice([2, 40, 256]))
@@ -125,13 +140,13 @@ def test_accumulate(seed, d):
     rows, begin, end = draw_rows(rng, n)
     if seed % 3 == 0:  # rows that follow each other, in a node behind others
         rows[begin:] = np.arange(len(rows) - begin) + rng.integers(n - len(rows) + begin + 1)
-    ordered = rng.integers(-(2**40), 2**40, size=len(rows))
+    ordered = draw_ordered(rng, len(rows), compact)
     first, last = (0, len(words)) if seed % 2 else (len(words) - 1, len(words))
     results = []
     for module in (histogram, histogram_twin):
         result = np.full(d * 256, -7)
         part = histogram.Part(first, last, begin, end)
-        given = table, histogram.OrderedRows(rows, ordered), part
+        given = table, histogram.OrderedRows(rows, ordered), compact, part
         module.accumulate(*given, True, result)
         module.accumulate(*given, False, result)
         results.append(result)
@@ -139,10 +154,11 @@ def test_accumulate(seed, d):
 
 
 @seeded(SEEDS)
+@in_32_or_64_bits
 @pytest.mark.parametrize(
     "sizes", [[2] * 20, [15] * 4, [2] * 100, [3, 100, 1, 255, 2, 5, 1, 2, 2, 2]]
 )
-def test_accumulate_joint(seed, sizes):
+def test_accumulate_joint(seed, sizes, compact):
     rng = np.random.default_rng(seed)
     n, n_bins, n_values = 1500, max(sizes) + 1, np.array(sizes)
     bins = rng.integers(n_values, size=(n, len(sizes)))
@@ -152,19 +168,18 @@ def test_accumulate_joint(seed, sizes):
         words[k // 8] |= bins[:, k].astype(np.uint64) << np.uint64(8 * (k % 8))
     joint = joint_columns(words, n_values, n_bins, ThreadTeam(1))
     rows, begin, end = draw_rows(rng, n)
-    gradients = rng.integers(-(2**40), 2**40, size=len(rows))
-    ordered = histogram.OrderedRows(rows, gradients)
+    ordered = histogram.OrderedRows(rows, draw_ordered(rng, len(rows), compact))
     table, results = table_of_words(words, n_values, n_bins), []
     for module in (compiled_joint, joint_twin):
         result = np.zeros(256 * len(sizes), dtype=np.int64)
         sums = np.full(256 * len(joint.n_codes), -7)
         for ends in itertools.pairwise(sorted({0, len(joint.words) // 2, len(joint.words)})):
             part = histogram.Part(*ends, begin, end)
-            module.accumulate_joint(joint, table, ordered, part, True, sums, result)
+            module.accumulate_joint(joint, table, ordered, compact, part, True, sums, result)
         results.append(result)
     naive = np.zeros_like(results[0])
     part = histogram.Part(0, len(words), begin, end)
-    histogram_twin.accumulate(table, ordered, part, True, naive)
+    histogram_twin.accumulate(table, ordered, compact, part, True, naive)
     np.testing.assert_array_equal(results[0], results[1])
     np.testing.assert_array_equal(results[0], naive)
 
@@ -484,6 +499,41 @@ def test_pack_one(seed, curved):
 
 
 @seeded(SEEDS)
+@pytest.mark.parametrize("curved", [False, True])
+def test_pack_compact(seed, curved):
+    rng, n = np.random.default_rng(seed), 90
+    learned = all_rows(*draw_gradients(rng, n, 1, curved))
+    rounding = fixed_point.Rounding(256.0, 64.0, 1.0, True, np.uint64(0), 0)
+    compact, results = Compact(16 if curved else 0, 20 if curved else 0, 41), []
+    for module in (compact_gradients, compact_twin):
+        ordered, result = np.zeros(n, dtype=np.int32), np.zeros(2, dtype=np.int64)
+        module.pack_compact(learned, compact, rounding, 9, 80, ordered, result)
+        results.append((ordered, result))
+    np.testing.assert_array_equal(results[0][0], results[1][0])
+    np.testing.assert_array_equal(results[0][1], results[1][1])
+    assert results[0][1][1] == 0
+    one = np.zeros(n, dtype=np.int64)
+    shifts = draw_packing(rng, curved)._replace(
+        hessian_shift=compact.hessian_shift, gradient_shift=41, count_mask=1
+    )
+    fixed_point.pack_one(learned, shifts, rounding, 0, n, one)
+    assert one[9:80].sum() == results[0][1][0]
+
+
+@pytest.mark.parametrize(("gradient", "hessian"), [(2.0**31, 0), (-(2.0**31) - 1, 0), (1, 2**16)])
+def test_pack_compact_notes_what_does_not_fit(gradient, hessian):
+    hessians = np.full((9, 1 if hessian else 0), float(hessian))
+    learned = all_rows(np.array([[0.0]] * 4 + [[gradient]] + [[1.0]] * 4), hessians)
+    compact = Compact(16 if hessian else 0, 20, 41)
+    for factor, fits in ((1.0, False), (0.5, True)):
+        rounding = fixed_point.Rounding(factor, factor, 1.0, True, np.uint64(0), 0)
+        result = np.zeros(2, dtype=np.int64)
+        ordered = np.zeros(9, dtype=np.int32)
+        compact_gradients.pack_compact(learned, compact, rounding, 0, 9, ordered, result)
+        assert (result[1] == 0) == fits
+
+
+@seeded(SEEDS)
 @pytest.mark.parametrize("weights", ["none", "whole", "fractions"])
 def test_hessians_of_the_log_loss_follow_from_gradients(seed, weights):
     rng, n = np.random.default_rng(seed), 90
@@ -492,16 +542,18 @@ def test_hessians_of_the_log_loss_follow_from_gradients(seed, weights):
     rows, whole, packing = draw_rows(rng, n)[0], weights != "fractions", draw_packing(rng, True)
     salt = np.uint64(rng.integers(1, 2**63))
     rounding = fixed_point.Rounding(256.0, 64.0, 1.0 if whole else 16.0, whole, salt, 0)
-    results = []
+    compact, results = Compact(16, 20, 41), []
     for hessians, logistic in ((g, True), (np.abs(g) * np.maximum(1 - np.abs(g), 0.1), False)):
         learned = fixed_point.WeightedGradients(g, hessians, weight, rows, logistic)
         sums, ordered = empty_sums(3), np.zeros(len(rows), dtype=np.int64)
         fixed_point.absolute_sums(learned, 0, len(rows), whole, np.empty((2, CHUNK)), sums)
         fixed_point.pack_gradients(learned, packing, rounding, 0, len(rows), None, ordered)
         straight = fixed_point.WeightedGradients(g, hessians, weight[:0], rows[:0], logistic)
-        one = np.zeros(n, dtype=np.int64)
+        one, few = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int32)
+        total = np.zeros(2, dtype=np.int64)
         fixed_point.pack_one(straight, packing, rounding, 0, n, one)
-        results.append((sums, ordered, one))
+        compact_gradients.pack_compact(straight, compact, rounding, 0, n, few, total)
+        results.append((sums, ordered, one, few, total))
     for derived, stored in zip(*results, strict=True):
         np.testing.assert_array_equal(derived, stored)
 

@@ -108,7 +108,7 @@ def growth_with(settings, table, space, packed, rows, seed, **sizes):
     mine = buffers_for(settings, table, len(rows), **sizes)
     values = packed.values
     if values is None:
-        mine.ordered(1)[0, : len(rows)] = space.ordered(1)[0, rows]
+        mine.ordered(1)[:] = space.ordered(1)[rows]
     else:
         values = values[rows]
     rng = np.random.default_rng(seed)

@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
+from hilboost import BoostingClassifier, BoostingRegressor
 from hilboost.backends.threads import ThreadTeam
 from hilboost.engine import gradients as packing
+from hilboost.engine import stage as fitting
 from hilboost.engine.buffers import TreeBuffers
 from hilboost.engine.gradients import pack
 from hilboost.engine.ops.cpu.fixed_point import WeightedGradients
@@ -48,7 +50,7 @@ def packed_of(negative, hessian, weight, salt=SALT):
     packed = pack(space, learned, True, salt, TreeData(table, ThreadTeam(), {}))
     values = packed.values
     if values is None:
-        values = space.ordered(1)[0, :, None]
+        values = space.ordered(1)[:, None]
     return packed, values
 
 
@@ -105,6 +107,35 @@ def test_sums_are_those_of_the_rows(n, kind):
     scale = (weight * np.abs(negative[:, 0])).sum()
     assert gradient.sum() == pytest.approx((weight * negative[:, 0]).sum(), abs=1e-5 * scale)
     assert curvature.sum() == pytest.approx((weight * hessian[:, 0]).sum(), rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("task", "fit_in_32_bits"),
+    [("numbers", True), ("two classes", True), ("one outlier", False)],
+)
+def test_gradients_of_large_tables_in_32_bits_give_the_same_model(
+    task, fit_in_32_bits, monkeypatch
+):
+    rng = np.random.default_rng(0)
+    n, found = 2**18 + 100, []
+    X = rng.integers(40, size=(n, 2)).astype(float)
+    y = np.sin(X[:, 0]) * X[:, 1] + rng.normal(size=n)
+    if task == "one outlier":
+        y[7] = 1e9
+
+    def noted(*arguments):
+        found.append(pack(*arguments))
+        return found[-1]
+
+    def raw(fewest_rows):
+        monkeypatch.setattr(packing, "_FEWEST_ROWS_COMPACT", fewest_rows)
+        kind = BoostingClassifier if task == "two classes" else BoostingRegressor
+        model = kind(n_estimators=3, early_stopping=False, random_state=0, n_jobs=2)
+        return model.fit(X, y > 0 if task == "two classes" else y).model_.predict_raw(X)
+
+    monkeypatch.setattr(fitting, "pack", noted)
+    np.testing.assert_array_equal(raw(2**18), raw(2**40))
+    assert [one.compact is not None for one in found] == [fit_in_32_bits] * 3 + [False] * 3
 
 
 def test_steps_of_whole_weights_are_those_of_repeated_rows():

@@ -38,8 +38,9 @@ def rounding(monkeypatch):
 def small(rounding, monkeypatch):
     """Small tables are treated as large ones."""
     monkeypatch.setattr(next_root, "_FEWEST_ROWS_PER_LEAF", 1)
+    monkeypatch.setattr(packing, "_FEWEST_ROWS_COMPACT", 1000)
     separate_from(monkeypatch, None)
-    # With few rows, the steps of gradients are finer: take those of a million rows.
+    # With few rows, gradients have more than 32 bits: take those of a million rows.
     layout = packing.layout_of.__wrapped__
 
     def narrow(*given):

@@ -1,6 +1,7 @@
 """Naive twins of :mod:`hilboost.engine.ops.cpu.histogram`."""
 
 import numpy as np
+from tests.reference.compact_gradients import in_64_bits
 
 
 def bins_of(words, column):
@@ -13,14 +14,14 @@ def table_of(words, n_columns):
     return np.column_stack([bins_of(words, k) for k in range(n_columns)])
 
 
-def accumulate(table, ordered, part, is_first, histogram):
+def accumulate(table, ordered, compact, part, is_first, histogram):
     rows, gradients = ordered
     for k in range(8 * part.first_word, min(8 * part.last_word, len(table.n_values))):
         bins = bins_of(table.words, k)
         for b in (*range(table.n_values[k]), table.n_bins - 1):
             here = [i for i in range(part.begin, part.end) if bins[rows[i]] == b]
             before = 0 if is_first else histogram[256 * k + b]
-            histogram[256 * k + b] = before + sum(int(gradients[i]) for i in here)
+            histogram[256 * k + b] = before + sum(in_64_bits(gradients[i], compact) for i in here)
 
 
 def accumulate_channels(table, rows, packed, part, n_channels, is_first, histogram):

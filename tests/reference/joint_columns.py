@@ -1,7 +1,9 @@
 """Naive twin of :mod:`hilboost.engine.ops.cpu.joint_columns`: one row and column at a time."""
 
+from tests.reference.compact_gradients import in_64_bits
 
-def accumulate_joint(joint, table, ordered, part, is_first, sums, histogram):
+
+def accumulate_joint(joint, table, ordered, compact, part, is_first, sums, histogram):
     (rows, gradients), n_values, n_bins = ordered, table.n_values, table.n_bins
     for group in range(8 * part.first_word, min(8 * part.last_word, len(joint.n_codes))):
         for k in range(joint.starts[group], joint.starts[group + 1]):
@@ -12,4 +14,4 @@ def accumulate_joint(joint, table, ordered, part, is_first, sums, histogram):
                 code = (int(joint.words[group // 8, rows[i]]) >> (8 * (group % 8))) & 255
                 b = code // joint.strides[k] % joint.sizes[k]
                 b = n_bins - 1 if b == n_values[column] else b
-                histogram[256 * column + b] += gradients[i]
+                histogram[256 * column + b] += in_64_bits(gradients[i], compact)

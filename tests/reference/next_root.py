@@ -1,18 +1,19 @@
 """Naive twins of :mod:`hilboost.engine.ops.cpu.next_root`."""
 
 from tests.reference.column_splits import unpack
+from tests.reference.compact_gradients import in_64_bits
 
 from hilboost.engine.ops.cpu.histogram import STRIDE
 
 
-def find_unexpected(before, leaves, ordered, begin, end, positions, differences):
+def find_unexpected(before, leaves, compact, ordered, begin, end, positions, differences):
     found = []
     for i in range(begin, end):
         then = int(before[i])
         if leaves is not None:
             then -= int(leaves.steps[leaves.leaf_at[i]])
         if int(ordered[i]) != then:
-            found.append((i, int(ordered[i]) - then))
+            found.append((i, in_64_bits(int(ordered[i]), compact) - in_64_bits(then, compact)))
     if len(found) >= len(positions):
         return -1
     for place, (i, difference) in enumerate(found):

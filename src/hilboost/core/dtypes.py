@@ -15,4 +15,5 @@ ROW = np.uint32  # row numbers
 LEAF = np.int32  # leaf numbers
 WORD = np.uint64  # eight bins
 PACKED = np.int64  # fixed-point gradients
+COMPACT = np.int32  # gradients of large tables
 MAX_ROWS = 2**31 - 1

@@ -11,6 +11,7 @@ from hilboost.backends.threads import ThreadTeam
 from hilboost.core import dtypes
 from hilboost.engine.ops.cpu.batch import BEGIN_TREE, STEP, empty_batch
 from hilboost.engine.ops.cpu.category_splits import SET_WORDS
+from hilboost.engine.ops.cpu.compact_gradients import Compact
 from hilboost.engine.ops.cpu.histogram import STRIDE, Histograms
 from hilboost.engine.ops.cpu.joint_columns import JointColumns
 from hilboost.engine.ops.cpu.nodes import empty_nodes
@@ -66,7 +67,9 @@ class TreeBuffers:
         self._scan_gains = np.empty((n_threads, 512))
         self._joint_sums: NDArray[np.int64] | None = None
         self._packed: dict[int, NDArray[np.int64]] = {}
-        self._moved: NDArray[np.int64] | None = None
+        self._moved: dict[bool, NDArray[Any]] = {}
+        self.may_be_compact = True
+        """Whether the packed gradients of every tree so far fit into 32 bits, if this was tried."""
         self._histograms: dict[int, Histograms] = {}
 
     @classmethod
@@ -107,17 +110,25 @@ class TreeBuffers:
             self._packed[width] = np.empty((self.n_rows, width), dtype=dtypes.PACKED)
         return self._packed[width]
 
-    def ordered(self, n_channels: int) -> NDArray[np.int64]:
-        """Packed gradients that move with the rows, (2, n_rows); (2, 0) with several channels."""
+    def ordered(self, n_channels: int, compact: bool = False) -> NDArray[Any]:
+        """(n_learned,) int64 with one channel, or int32 if ``compact``; (0,) with more."""
+        return self._moved_along(n_channels, compact)[0, : len(self.rows)]
+
+    def _moved_along(self, n_channels: int, compact: bool) -> NDArray[Any]:
+        """Memory for packed gradients that move along with the rows, (2, n_rows) or (2, 0)."""
         if n_channels > 1:
             return np.empty((2, 0), dtype=dtypes.PACKED)
-        if self._moved is None:
-            self._moved = np.empty(self.places.shape, dtype=dtypes.PACKED)
-        return self._moved
+        if compact not in self._moved:
+            self._moved.clear()
+            kind = dtypes.COMPACT if compact else dtypes.PACKED
+            self._moved[compact] = np.empty(self.places.shape, dtype=kind)
+        return self._moved[compact]
 
-    def row_buffers(self, n_channels: int) -> RowBuffers:
+    def row_buffers(self, n_channels: int, compact: Compact | None = None) -> RowBuffers:
         """The training rows of the tree, and the values that move along with them."""
-        return RowBuffers(self.places, self.ordered(n_channels), self.flags[: len(self.rows)])
+        ordered = self._moved_along(n_channels, compact is not None)
+        flags = self.flags[: len(self.rows)]
+        return RowBuffers(self.places, ordered, flags, compact)
 
     def histograms(self, n_channels: int) -> Histograms:
         """A slot for each leaf and spare ones; two if memory is short, and not all are needed."""

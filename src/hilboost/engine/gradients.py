@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil, log2
@@ -16,13 +17,13 @@ from hilboost.core.exchange import RowShare
 from hilboost.engine.buffers import TreeBuffers
 from hilboost.engine.next_root import NextRoot
 from hilboost.engine.ops.cpu.column_splits import Packing
+from hilboost.engine.ops.cpu.compact_gradients import Compact, pack_compact
 from hilboost.engine.ops.cpu.fixed_point import (
     Layout,
     Rounding,
     WeightedGradients,
     absolute_sums,
     factor_of,
-    pack_one,
 )
 from hilboost.engine.ops.cpu.row_order import ROWS_PER_BLOCK
 from hilboost.engine.tree_data import TreeData
@@ -30,6 +31,9 @@ from hilboost.reductions.sums import count, is_whole, largest, on_any_worker, su
 
 _MOST_REPETITIONS = 2**27
 _MOST_ROWS_EXACT, _MOST_ROWS_ROUNDED = 2**17, 2**21
+_FEWEST_ROWS_COMPACT = 2**18
+"""With fewer rows, a gradient may need more than 32 bits, and little memory is saved."""
+_COMPACT_HESSIAN_BITS = 16
 _FEWEST_STEPS = 256
 """Minimum number of integer steps of a mean gradient, so that rounding does not bias sums."""
 
@@ -44,6 +48,8 @@ class Packed:
     n_outputs: int
     packing: Packing
     max_weight: float  # maximum weight of a row
+    # how the 32 bits of a row are read, if they take the place of 64
+    compact: Compact | None = None
 
 
 class _Fields(NamedTuple):
@@ -63,7 +69,7 @@ def pack(
     of_probabilities: bool,  # see :class:`~hilboost.core.gradients.Gradients`
     salt: np.uint64,  # key of random rounding, where gradients are rounded at random; not 0
     data: TreeData,
-    next_root: NextRoot | None = None,  # compares the integers with those that it expects
+    next_root: NextRoot | None = None,  # compares integers of 32 bits with those that it expects
 ) -> Packed:
     """Choose a layout for the gradients and round them; sorted rows have their order."""
     team, share, order = data.team, data.share, data.order
@@ -74,41 +80,56 @@ def pack(
     layout = layout_of(curved, of_probabilities, found.weight, found.whole, count(m, share))
     layout = _scaled(layout, found, salt)
     n_channels, width = layout.n_channels(r), layout.width(r, weighted=len(weight) > 0)
+    is_plain = n_channels == 1 and not len(learned.rows) and not len(weight)
+    of_fit = share is None and data.plan.operations is None
+    if is_plain and space.may_be_compact and of_fit and m >= _FEWEST_ROWS_COMPACT:
+        compact = _pack_in_32_bits(space, learned, layout, blocks, data, next_root)
+        if compact is not None:
+            return compact
     values = space.packed(n_channels, width)
-    into = space.ordered(1)[0, :m, None] if values is None else values
+    into = space.ordered(1)[:, None] if values is None else values
     numbers = None if share is None or not layout.at_random else share.numbers
     totals = np.zeros(n_channels, dtype=np.int64)
-    if next_root is not None and values is None:
-        totals[0] = _round_and_compare(learned, layout, into[:, 0], blocks, data, next_root)
-    elif m:  # a worker may have none of the rows
+    if m:  # a worker may have none of the rows
         totals = data.operations.quantize(learned, layout, numbers, into)
-        if order is not None:
-            order.arrange_all(into)
+    if order is not None:
+        order.arrange_all(into)
     totals = totals if share is None else share.exchange.sum(totals)
     max_weight = largest(float(weight.max(initial=0.0)), share) or 1.0
     return Packed(values, totals, r, layout.packing, max_weight)
 
 
-def _round_and_compare(
+def _pack_in_32_bits(
+    space: TreeBuffers,
     learned: WeightedGradients,
     layout: Layout,
-    ordered: NDArray[np.int64],
-    blocks: list[tuple[int, int]],
+    blocks: Sequence[tuple[int, int]],
     data: TreeData,
-    next_root: NextRoot,
-) -> int:
-    """Round the gradients of all rows, compare them while the cache holds them, and add them up."""
-    next_root.expect(layout.packing, len(ordered))
+    next_root: NextRoot | None,
+) -> Packed | None:
+    """Round the gradients of all rows, or return ``None`` if a row does not fit into 32 bits."""
+    packing, order = layout.packing, data.order
+    hessian_bits = _COMPACT_HESSIAN_BITS if learned.hessians.shape[1] else 0
+    compact = Compact(hessian_bits, packing.hessian_shift, packing.gradient_shift)
+    ordered = space.ordered(1, compact=True)
+    if next_root is not None:
+        next_root.expect(packing, len(ordered))
 
-    def round_block(block: tuple[int, int]) -> int:
+    def round_block(block: tuple[int, int]) -> NDArray[np.int64]:
         begin, end = block
-        pack_one(learned, layout.packing, layout.rounding, begin, end, ordered)
-        if data.order is not None:
-            data.order.arrange(ordered[:, None], begin)
-        next_root.compare(ordered, begin, end)
-        return int(ordered[begin:end].sum())
+        result = np.empty(2, dtype=np.int64)
+        pack_compact(learned, compact, layout.rounding, begin, end, ordered, result)
+        if order is not None:
+            order.arrange(ordered[:, None], begin)
+        if next_root is not None:
+            next_root.compare(compact, ordered, begin, end)
+        return result
 
-    return sum(data.team.map(round_block, blocks, 2))
+    results = np.array(data.team.map(round_block, blocks, 2))
+    space.may_be_compact = not results[:, 1].any()
+    if not space.may_be_compact:
+        return None
+    return Packed(None, results[:, 0].sum(keepdims=True), 1, packing, 1.0, compact)
 
 
 class _Totals(NamedTuple):

@@ -117,7 +117,7 @@ def growth_of(
         nodes=space.nodes,
         sums=sums,
         categories=None if constraints is None else CategorySplits(is_category, space.left_sets),
-        buffers=space.row_buffers(n_channels),
+        buffers=space.row_buffers(n_channels, packed.compact),
         histograms=space.histograms(n_channels),
         scratch=scratch,
         joint=NO_GROUPS if n_channels > 1 else space.joint(data.joint),

@@ -1,6 +1,6 @@
 """The histogram of the next root, from what is known of a tree.
 
-Each row takes eight bytes, for its gradient of the stage before.
+Each row takes four bytes, for its gradient of the stage before.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from hilboost.backends.threads import ThreadTeam
 from hilboost.core import dtypes
 from hilboost.core.dtypes import Floats
 from hilboost.engine.ops.cpu.column_splits import Packing
+from hilboost.engine.ops.cpu.compact_gradients import Compact
 from hilboost.engine.ops.cpu.growth import Growth
 from hilboost.engine.ops.cpu.histogram import OrderedRows
 from hilboost.engine.ops.cpu.next_root import LeafSteps, find_unexpected, write_root
@@ -33,14 +34,21 @@ _MOST_STEPS = 2**31
 
 
 @dataclass
+class _Leaves:
+    """The leaves of the last tree: the memory that holds their histograms, and what they add."""
+
+    memory: object
+    leaf_at: NDArray[np.uint8]
+    slot_of_leaf: NDArray[np.int64]
+    steps: NDArray[np.int32] | None = None
+
+
+@dataclass
 class _Former:
-    """The last tree: what its leaves add, unless gradients are expected to stay as they are."""
+    """The last tree; ``leaves`` is ``None`` if gradients are expected to stay as they are."""
 
     packing: Packing
-    memory: object = None  # that holds the histograms of the leaves
-    leaf_at: NDArray[np.uint8] | None = None
-    slot_of_leaf: NDArray[np.int64] | None = None
-    steps: NDArray[np.int64] | None = None
+    leaves: _Leaves | None = None
 
 
 @dataclass
@@ -55,11 +63,11 @@ class NextRoot:
     # whether gradients change as the leaves of the last tree say, which is so for squared error;
     # others are expected to stay as they are
     by_leaves: bool = True
-    _before: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=dtypes.PACKED))
+    _before: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, dtype=dtypes.COMPACT))
     _kept: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=dtypes.PACKED))
     _last: _Former | None = None
     _former: _Former | None = None
-    _found: list[OrderedRows | None] = field(default_factory=list)
+    _found: list[tuple[NDArray[np.uint32], NDArray[np.int64]] | None] = field(default_factory=list)
     _n_failures: int = 0
 
     def suits(self, n_rows: int, max_leaves: int) -> bool:
@@ -78,27 +86,29 @@ class NextRoot:
         former, self._last, self._former = self._last, None, None
         self._found.clear()
         if len(self._before) != n_rows:
-            self._before = np.empty(n_rows, dtype=dtypes.PACKED)
-        elif former is not None and former.leaf_at is not None and former.steps is None:
+            self._before = np.empty(n_rows, dtype=dtypes.COMPACT)
+        elif former is not None and former.leaves is not None and former.leaves.steps is None:
             self.is_useful = False
         elif former is not None and former.packing == packing:
             self._former = former
 
-    def compare(self, ordered: NDArray[np.int64], begin: int, end: int) -> None:
+    def compare(self, compact: Compact, ordered: NDArray[np.int32], begin: int, end: int) -> None:
         """Find the unexpected gradients of some rows, and keep all for the next stage."""
-        former, before, leaves = self._former, self._before, None
-        if former is not None:
-            if former.leaf_at is not None and former.steps is not None:
-                steps = former.steps << former.packing.gradient_shift
-                leaves = LeafSteps(former.leaf_at, steps)
+        if self._former is not None:
+            before, leaves, steps = self._before, self._former.leaves, None
+            if leaves is not None and leaves.steps is not None:
+                steps = LeafSteps(leaves.leaf_at, leaves.steps)
             room = (end - begin) // _FOUND_ONE_IN + _FOUND_IN_FEW
             positions = np.empty(room, dtype=dtypes.ROW)
             differences = np.empty(room, dtype=dtypes.PACKED)
-            n = find_unexpected(before, leaves, ordered, begin, end, positions, differences)
-            # A view would keep the room.
-            found = OrderedRows(positions[:n].copy(), differences[:n].copy()) if n >= 0 else None
+            n_found = find_unexpected(
+                before, steps, compact, ordered, begin, end, positions, differences
+            )
+            found = None
+            if n_found >= 0:  # a view would keep the room
+                found = positions[:n_found].copy(), differences[:n_found].copy()
             self._found.append(found)
-        before[begin:end] = ordered[begin:end]
+        self._before[begin:end] = ordered[begin:end]
 
     def carried(self, growth: Growth, memory: object, team: ThreadTeam) -> Growth:
         """Return the growth of a tree with what is known of its root and kept for the next one."""
@@ -122,11 +132,12 @@ class NextRoot:
             return False
         self._n_failures = 0
         steps = None
-        if former.slot_of_leaf is not None and former.steps is not None:
-            if former.memory is not memory:
+        if former.leaves is not None:
+            if former.leaves.memory is not memory:
                 return False
-            steps = np.column_stack([former.slot_of_leaf, former.steps])
-            steps = steps[np.argsort(steps[:, 0])]
+            assert former.leaves.steps is not None  # by expect
+            steps = np.column_stack([former.leaves.slot_of_leaf, former.leaves.steps])
+            steps = steps[np.argsort(steps[:, 0])].astype(np.int64)
         positions, differences = (np.concatenate(parts) for parts in zip(*found, strict=True))
         unexpected = OrderedRows(positions, differences)
         table, histograms = growth.table, growth.histograms
@@ -146,14 +157,15 @@ class NextRoot:
         if not self.by_leaves:
             self._last = _Former(packing)
         elif slots.min() >= 0:
-            self._last = _Former(packing, memory, leaf_at, slots)
+            self._last = _Former(packing, _Leaves(memory, leaf_at, slots))
         else:
             self.is_useful = False
 
     def note_steps(self, steps: Floats) -> None:
         """Note by how many steps of the gradients the leaves (n_leaves,) change them."""
-        if self._last is not None and np.abs(steps).max() < _MOST_STEPS:
-            self._last.steps = steps.astype(np.int64)
+        last = self._last
+        if last is not None and last.leaves is not None and np.abs(steps).max() < _MOST_STEPS:
+            last.leaves.steps = steps.astype(np.int32)
 
     def _n_spare_rows(self, growth: Growth) -> int:
         """Return how many rows may be summed so that all leaves have histograms in the end.

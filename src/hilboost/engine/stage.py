@@ -120,7 +120,7 @@ def fit_tree(
         of_probabilities = gradients.structure.of_probabilities
         packed = pack(space, sketched, of_probabilities, salt, data, next_root)
         growth = growth_of(settings, data, space, packed, rng)
-        if packed.values is not None:
+        if packed.compact is None:
             next_root = None
         elif next_root is not None:
             growth = next_root.carried(growth, space, team)

@@ -7,6 +7,7 @@ from tests.reference import next_root as twin
 from hilboost.engine.ops.cpu import next_root
 from hilboost.engine.ops.cpu.binning import BinTable
 from hilboost.engine.ops.cpu.column_splits import Packing
+from hilboost.engine.ops.cpu.compact_gradients import Compact
 from hilboost.engine.ops.cpu.histogram import STRIDE, Histograms, OrderedRows
 from hilboost.engine.ops.cpu.next_root import LeafSteps
 
@@ -16,13 +17,14 @@ seeded = pytest.mark.parametrize("seed", range(3))
 @seeded
 @pytest.mark.parametrize("room", [1, 5, 60])
 @pytest.mark.parametrize("stay", [False, True])
-def test_find_unexpected(seed, room, stay):
+@pytest.mark.parametrize("compact", [Compact(0, 0, 20), Compact(16, 20, 41)])
+def test_find_unexpected(seed, room, stay, compact):
     rng = np.random.default_rng(seed)
-    n, bounds = 300, (-(2**40), 2**40)
-    before = rng.integers(*bounds, size=n)
+    n, bounds = 300, (-(2**30), 2**30)
+    before = rng.integers(*bounds, size=n).astype(np.int32)
     leaves = LeafSteps(
         rng.integers(4, size=n).astype(np.uint8),
-        rng.integers(-1000, 1000, size=4),
+        rng.integers(-1000, 1000, size=4).astype(np.int32),
     )
     ordered = before.copy()
     if stay:
@@ -35,7 +37,7 @@ def test_find_unexpected(seed, room, stay):
     results = []
     for module in (next_root, twin):
         positions, differences = np.zeros(room, np.uint32), np.zeros(room, np.int64)
-        given = before, leaves, ordered, 20, 290, positions, differences
+        given = before, leaves, compact, ordered, 20, 290, positions, differences
         n_found = module.find_unexpected(*given)
         results.append((n_found, positions[: max(n_found, 0)], differences[: max(n_found, 0)]))
     for found, expected in zip(*results, strict=True):

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from hilboost.backends.compiled import compiled, inner, tiny
 from hilboost.backends.intrinsics import add_pair, keep_apart, prefetch
+from hilboost.engine.ops.cpu.compact_gradients import in_64_bits
 
 _AHEAD = 128
 """Rows between the one that is added and the one that is asked for, in nodes of many rows."""
@@ -46,7 +47,7 @@ class OrderedRows(NamedTuple):
     """Rows and their packed gradients, in the same order."""
 
     rows: NDArray[np.uint32]  # (m,) uint32
-    gradients: NDArray[np.int64]  # (m,) int64
+    gradients: NDArray[np.int64] | NDArray[np.int32]  # (m,) int64 or int32
 
 
 class Part(NamedTuple):
@@ -80,13 +81,14 @@ def _add_eight(word, value, base, histogram):
 
 
 @compiled
-def accumulate(table, ordered, part, is_first, histogram):
+def accumulate(table, ordered, compact, part, is_first, histogram):
     """Add some rows to the slabs of some words, one channel.
 
     Cells of bins that a column does not have remain as they are.
 
-    ``table``: BinTable. ``ordered``: OrderedRows. ``part``: Part. ``is_first``: whether what is in
-    the slabs is overwritten. ``histogram``: (d * STRIDE,) int64.
+    ``table``: BinTable. ``ordered``: OrderedRows. ``compact``: how 32 bits of a gradient are read;
+    None with 64. ``part``: Part. ``is_first``: whether what is in the slabs is overwritten.
+    ``histogram``: (d * STRIDE,) int64.
     """
     keep_apart()
     first_word, last_word, begin, end = part
@@ -109,10 +111,12 @@ def accumulate(table, ordered, part, is_first, histogram):
             for i in range(begin, last_asked):
                 j = uint64(i)
                 prefetch(column, int64(rows[j + uint64(ahead)]))
-                _add_eight(column[uint64(rows[j])], gradients[j], base, histogram)
+                value = in_64_bits(gradients[j], compact)
+                _add_eight(column[uint64(rows[j])], value, base, histogram)
             for i in range(last_asked, end):
                 j = uint64(i)
-                _add_eight(column[uint64(rows[j])], gradients[j], base, histogram)
+                value = in_64_bits(gradients[j], compact)
+                _add_eight(column[uint64(rows[j])], value, base, histogram)
             continue
         if n_here >= 4:
             for i in range(begin, end):
@@ -120,14 +124,16 @@ def accumulate(table, ordered, part, is_first, histogram):
                 if i + ahead < end:
                     prefetch(column, int64(rows[j + uint64(ahead)]))
                 word = column[uint64(rows[j])]
+                value = in_64_bits(gradients[j], compact)
                 for k in range(4):
                     b = (word >> uint64(8 * k)) & mask
-                    histogram[base + uint64(k * STRIDE) + b] += gradients[j]
+                    histogram[base + uint64(k * STRIDE) + b] += value
         for k in range(4 * (n_here // 4), n_here):
             shift, slab = uint64(8 * k), base + uint64(k * STRIDE)
             for i in range(begin, end):
                 j = uint64(i)
-                histogram[slab + ((column[uint64(rows[j])] >> shift) & mask)] += gradients[j]
+                value = in_64_bits(gradients[j], compact)
+                histogram[slab + ((column[uint64(rows[j])] >> shift) & mask)] += value
 
 
 @compiled

@@ -83,7 +83,7 @@ def add_codes(joint, column, table, sums, histogram):
 
 
 @compiled
-def accumulate_joint(joint, table, ordered, part, is_first, sums, histogram):
+def accumulate_joint(joint, table, ordered, compact, part, is_first, sums, histogram):
     """:func:`~hilboost.engine.ops.cpu.histogram.accumulate` by the groups of some words.
 
     ``part``: with words of ``joint``. ``sums``: (n_groups * STRIDE,) int64, of the codes.
@@ -92,7 +92,7 @@ def accumulate_joint(joint, table, ordered, part, is_first, sums, histogram):
     keep_apart()
     n_codes = joint.n_codes
     codes = BinTable(joint.words, table.flat, n_codes, np.int64(STRIDE))
-    accumulate(codes, ordered, part, is_first, sums)
+    accumulate(codes, ordered, compact, part, is_first, sums)
     if histogram.shape[0] > 0:
         for group in range(8 * part.first_word, min(8 * part.last_word, n_codes.shape[0])):
             for k in range(joint.starts[group], joint.starts[group + 1]):

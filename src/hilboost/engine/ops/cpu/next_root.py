@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from hilboost.backends.compiled import compiled, inner, tiny
 from hilboost.backends.intrinsics import keep_apart
+from hilboost.engine.ops.cpu.compact_gradients import in_64_bits
 from hilboost.engine.ops.cpu.histogram import STRIDE, Part, accumulate
 from hilboost.engine.ops.cpu.sync import share
 
@@ -30,25 +31,25 @@ class LeafSteps(NamedTuple):
     """By how much gradients decrease."""
 
     leaf_at: NDArray[np.uint8]  # (n,) uint8: the leaf of the row at each position
-    steps: NDArray[np.int64]  # (n_leaves,) int64: for the rows of each leaf, in fixed point
+    steps: NDArray[np.int32]  # (n_leaves,) int32: for the rows of each leaf, in fixed point
 
 
 @tiny
 def _expected_at(position, before, leaves):
     """The gradient that is expected of the row at a position, int64."""
     if leaves is None:
-        return before[position]
-    return before[position] - leaves.steps[uint64(leaves.leaf_at[position])]
+        return np.int64(before[position])
+    return np.int64(before[position]) - leaves.steps[uint64(leaves.leaf_at[position])]
 
 
 @compiled
-def find_unexpected(before, leaves, ordered, begin, end, positions, differences):
+def find_unexpected(before, leaves, compact, ordered, begin, end, positions, differences):
     """Find the gradients of some rows that are not as expected.
 
-    ``before``: (n,) int64: the packed gradients of the stage before, at the positions of the rows.
+    ``before``: (n,) int32: the gradients of the stage before, at the positions of the rows.
     ``leaves``: what changes them; ``None`` if they are expected to stay as they are. ``ordered``:
-    (n,) int64: the ones of this stage. ``positions``: (k,) uint32: written. ``differences``: (k,)
-    int64: from the expected gradients; written.
+    (n,) int32: the gradients of this stage. ``positions``: (k,) uint32: written. ``differences``:
+    (k,) int64: from the expected gradients, in 64 bits; written.
 
     Returns
     -------
@@ -67,9 +68,10 @@ def find_unexpected(before, leaves, ordered, begin, end, positions, differences)
             return np.int64(-1)
         for i in range(first, last):
             j = uint64(i)
+            now, then = np.int64(ordered[j]), _expected_at(j, before, leaves)
             positions[place] = i
-            differences[place] = ordered[j] - _expected_at(j, before, leaves)
-            place += uint64(differences[place] != 0)
+            differences[place] = in_64_bits(now, compact) - in_64_bits(then, compact)
+            place += uint64(now != then)
     return np.int64(place)
 
 
@@ -119,7 +121,7 @@ def write_root(part, n_parts, table, steps, packing, unexpected, histograms):
     first_word, last_word = share(table.words.shape[0], part, n_parts)
     changes, n_changes = histograms.private[part, 0], np.int64(unexpected.rows.shape[0])
     here = Part(first_word, last_word, np.int64(0), n_changes)
-    accumulate(table, unexpected, here, True, changes)
+    accumulate(table, unexpected, None, here, True, changes)
     for f in range(8 * first_word, min(8 * last_word, n_columns)):
         begin = f * STRIDE
         missing = begin + table.n_bins - 1

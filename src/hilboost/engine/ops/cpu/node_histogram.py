@@ -105,8 +105,16 @@ def sum_part(task, threads, growth, packed):
         _add_rows(side, part, is_first, target, growth, packed)
     elif packed is None:
         rows, ordered = growth.buffers.rows[side], growth.buffers.ordered[side]
-        here, target = OrderedRows(rows, ordered), target[:0] if of_rows > 1 else target
-        accumulate_joint(joint, table, here, part, is_first, joint.sums[thread, item], target)
+        accumulate_joint(
+            joint,
+            table,
+            OrderedRows(rows, ordered),
+            growth.buffers.compact,
+            part,
+            is_first,
+            joint.sums[thread, item],
+            target[:0] if of_rows > 1 else target,
+        )
 
 
 @inner
@@ -116,7 +124,8 @@ def _add_rows(side, part, is_first, target, growth, packed):
     if packed is not None:
         accumulate_channels(table, rows, packed, part, n_channels_of(growth), is_first, target)
     else:
-        accumulate(table, OrderedRows(rows, ordered), part, is_first, target)
+        compact = growth.buffers.compact
+        accumulate(table, OrderedRows(rows, ordered), compact, part, is_first, target)
 
 
 @inner

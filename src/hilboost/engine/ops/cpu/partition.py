@@ -34,6 +34,7 @@ from hilboost.engine.ops.cpu.batch import (
 )
 from hilboost.engine.ops.cpu.binning import offset_of
 from hilboost.engine.ops.cpu.category_splits import flag_level_rows
+from hilboost.engine.ops.cpu.compact_gradients import Compact
 from hilboost.engine.ops.cpu.gathers import MOST_ROWS, flag_eight
 from hilboost.engine.ops.cpu.nodes import ARRAY, BEGIN, BIN, COLUMN, END, LEFT_ARRAY, MISSING_LEFT
 from hilboost.engine.ops.cpu.sync import claim, finish, is_last, publish, share
@@ -49,9 +50,11 @@ class RowBuffers(NamedTuple):
 
     # (2, m) uint32, or wider: the rows, at first all of them in their order in the first array
     rows: NDArray[np.uint32]
-    # (2, m) int64: packed gradients in the order of ``rows``; (2, 0) where there are none to move
-    ordered: NDArray[np.int64]
+    # (2, m) int64 or int32: packed gradients in the order of ``rows``; (2, 0) where there are none
+    # to move along
+    ordered: NDArray[np.int64] | NDArray[np.int32]
     flags: NDArray[np.uint8]  # (m,) uint8
+    compact: Compact | None = None  # how the 32 bits of ``ordered`` are read; None with 64
 
 
 @compiled
