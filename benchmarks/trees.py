@@ -311,7 +311,7 @@ def spread(times: list[float]) -> str:
 
 def by_library(records: list[Record]) -> dict[str, list[Record]]:
     """Finished runs of each library, the fastest first."""
-    libraries = by((record for record in records if "seconds" in record), "library")
+    libraries = by((record for record in records if "failure" not in record), "library")
     ordered = sorted(libraries.items(), key=lambda item: median(r["seconds"] for r in item[1]))
     return dict(ordered)
 
