@@ -2,7 +2,8 @@
 
 Run ``PYTHONPATH=src python benchmarks/cuda_trees.py`` on a machine with a GPU and numba-cuda; it
 takes three to four minutes, of which compiling takes one.  ``--compile`` runs the kernels on the
-processor, which needs no GPU and fills the cache of compiled code (``NUMBA_CACHE_DIR``): with
+processor, which needs no GPU and fills the cache of compiled code (``NUMBA_CACHE_DIR``) with the
+code of the processor alone; the kernels are compiled in every process.  With
 ``NUMBA_CPU_NAME=x86-64-v3 NUMBA_CPU_FEATURES=``, other machines with the same versions of Python
 and Numba can use it.
 """
