@@ -13,12 +13,19 @@ import hilboost
 from hilboost import BoostingRegressor, OutputKernelTreeRegressor
 from hilboost.core import discovery
 from hilboost.core.base_model import BaseModel, Term
+from hilboost.core.errors import InvalidParameter
 from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.learner import Learner
 from hilboost.core.output_space import Embedding, OutputSpace
 from hilboost.export.registry import export_formats, export_function
 from hilboost.kernels.registry import kernel_classes, kernel_names
-from hilboost.losses.registry import classification_losses, loss_classes, regression_losses
+from hilboost.losses import BinomialLogLoss
+from hilboost.losses.registry import (
+    classification_losses,
+    loss_classes,
+    make_classification_loss,
+    regression_losses,
+)
 from hilboost.outputs import OUTPUT_NAMES
 from hilboost.outputs.registry import output_names
 from hilboost.persistence.values import own_classes
@@ -224,6 +231,16 @@ def test_an_export_of_one_file(contributed, tmp_path):
     assert hilboost.to_sums is hilboost.export.to_sums is export_formats()["sums"]
     hilboost.to_sums(model, tmp_path / "sums")
     assert json.loads((tmp_path / "sums").read_text()) == [pytest.approx(Y.mean())]
+
+
+def test_a_loss_for_two_classes_refuses_three(contributed):
+    class OnlyTwo(BinomialLogLoss):
+        classifier_name = "only_two"
+
+    contributed("hilboost.losses", OnlyTwo=OnlyTwo)
+    assert type(make_classification_loss("only_two", 2)) is OnlyTwo
+    with pytest.raises(InvalidParameter, match="supports two classes; y has 3. Use 'log_loss'"):
+        make_classification_loss("only_two", 3)
 
 
 def test_a_name_twice_is_refused(contributed):
