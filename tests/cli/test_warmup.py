@@ -4,12 +4,15 @@
 """
 
 import os
+import platform
 import subprocess
 import sys
 
 import pytest
 from tests.cli.commands import run
+from tests.loops import finish, start
 
+from hilboost.backends.code_files import LEVELS
 from hilboost.cli.demo import COMPILED
 from hilboost.cli.warmup import UseOfCode
 from hilboost.cli.warmup_uses import USES
@@ -50,6 +53,21 @@ def test_faster_code_is_offered_where_the_processor_can_do_more(options, monkeyp
     last = result.output.splitlines()[-1]
     assert last.startswith("Code for x86-64-v3 is used")
     assert last.endswith("'hilboost warmup --host' compiles for it.")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="names a processor of x86")
+def test_the_host_is_compiled_for_in_spite_of_code_for_a_lower_level(tmp_path):
+    def started(options, **processor):
+        code = f"from hilboost.cli.warmup import run_use\nprint(*run_use('small images'{options}))"
+        return start(code, NUMBA_CACHE_DIR=str(tmp_path), **processor)
+
+    finish(started("", NUMBA_CPU_NAME="x86-64-v2", NUMBA_CPU_FEATURES=""))
+    features = ",".join(f"+{name}" for name in LEVELS["x86-64-v3"])
+    host = {"NUMBA_CPU_NAME": "skylake", "NUMBA_CPU_FEATURES": features}
+    checks = [started(f", check=True, for_host={for_host}", **host) for for_host in (False, True)]
+    found = [finish(check)[0] for check in checks]
+    assert found == ["0 frozenset({'x86-64-v2'})\n", "1 frozenset()\n"]
 
 
 def test_the_demo_compiles_what_it_needs_by_name():
