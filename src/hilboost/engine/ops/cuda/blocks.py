@@ -22,7 +22,6 @@ from hilboost.backends.compiled import inner, tiny
 class Kernel(NamedTuple):
     """The phases of what a device does in one launch."""
 
-    name: str
     phases: tuple[Any, ...]
     n_shared: int  # numbers of 32 bits that the threads of a block share
 

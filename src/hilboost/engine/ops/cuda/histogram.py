@@ -83,9 +83,8 @@ def add_histograms(block, thread, shared, work):
             add_to(work.sums, item * work.n_cells + first + cell, value)
 
 
-CLEAR = Kernel("clear", (clear_sums,), 1)
+CLEAR = Kernel((clear_sums,), 1)
 
 HISTOGRAM = tuple(
-    Kernel("histogram", (clear, sum_rows, add_histograms), 2 * 8 * 256 * n_channels)
-    for n_channels in (1, 2)
+    Kernel((clear, sum_rows, add_histograms), 2 * 8 * 256 * n_channels) for n_channels in (1, 2)
 )

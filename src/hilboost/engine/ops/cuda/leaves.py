@@ -147,8 +147,8 @@ def add_limbs(block, thread, shared, work):
         add_to(work.sums, place, word_of(shared, thread))
 
 
-WALK = Kernel("walk", (walk_rows,), 1)
+WALK = Kernel((walk_rows,), 1)
 
-TOPS = Kernel("tops", (clear, find_tops, raise_tops), 2)
+TOPS = Kernel((clear, find_tops, raise_tops), 2)
 
-LIMBS = Kernel("limbs", (clear, sum_limbs, add_limbs), 16)
+LIMBS = Kernel((clear, sum_limbs, add_limbs), 16)

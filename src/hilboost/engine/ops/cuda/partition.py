@@ -115,6 +115,4 @@ def move_rows(block, thread, shared, work):
         right += 1 - is_left
 
 
-PARTITION = Kernel(
-    "partition", (flag_rows, count_in_groups, claim_places, move_rows), _RIGHT_PLACE + 1
-)
+PARTITION = Kernel((flag_rows, count_in_groups, claim_places, move_rows), _RIGHT_PLACE + 1)

@@ -100,4 +100,4 @@ def add_totals(block, thread, shared, work):
         add_to(work.totals, thread, word_of(shared, thread))
 
 
-QUANTIZE = Kernel("quantize", (clear, quantize_rows, add_totals), 4)
+QUANTIZE = Kernel((clear, quantize_rows, add_totals), 4)
