@@ -171,6 +171,7 @@ def page(records: list[Record], facts: str) -> str:
         "# Trees on Parquet tables",
         f"{N_COLUMNS} columns of float32; 20 trees of 31 leaves, one thread.",
         *map(section, by(records, "rows").values()),
+        *(f"{r['rows']:,} rows: measured {r['measured']}." for r in records if "measured" in r),
         facts,
     ]
     return "\n\n".join(parts)
