@@ -121,10 +121,7 @@ FITS: dict[str, Callable[[], np.ndarray]] = {
     # Distances are sums in any order: the last bits differ.
     "output kernel boosting, medians": lambda: np.round(
         _outputs(
-            OutputKernelBoostingRegressor,
-            n_estimators=3,
-            learning_rate=0.02,
-            loss="absolute_error",
+            OutputKernelBoostingRegressor, n_estimators=3, learning_rate=0.02, loss="absolute_error"
         ),
         6,
     ),

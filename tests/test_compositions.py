@@ -93,10 +93,7 @@ LEARNERS = {
     "list of these": ["tree", KernelBoostingRegressor(**_GIVEN), "linear"],
     "any regressor": KNeighborsRegressor(3),
 }
-LEARNERS_OF_OUTPUTS = LEARNERS | {
-    "trees": "ok3",
-    "random trees": "extra_trees",
-}
+LEARNERS_OF_OUTPUTS = LEARNERS | {"trees": "ok3", "random trees": "extra_trees"}
 CONTINUED = LEARNERS | {
     "full stages": KernelBoostingRegressor(stages="full", **_GIVEN),
     "list of kernels": KernelBoostingRegressor(
@@ -250,10 +247,7 @@ HELD_OUT = {
     "`KernelBoostingRegressor`": (partial(KernelBoostingRegressor, **_KERNEL), Y),
     "`KernelBoostingClassifier`": (partial(KernelBoostingClassifier, **_KERNEL), CLASSES),
     "`SparseKernelRidge`": (partial(SparseKernelRidge, n_basis=10, **_KERNEL), Y),
-    "`SparseKernelClassifier`": (
-        partial(SparseKernelClassifier, n_basis=10, **_KERNEL),
-        CLASSES,
-    ),
+    "`SparseKernelClassifier`": (partial(SparseKernelClassifier, n_basis=10, **_KERNEL), CLASSES),
     "`AveragedKernelRidge`": (
         partial(AveragedKernelRidge, kernel=GAUSSIAN, n_estimators=2, subset_size=20),
         Y,

@@ -28,11 +28,6 @@ from loops import total
 from tests.loops import hits
 print(hits(total))
 """
-ACCEPTS_LEVELS = """
-from hilboost.backends.code_files import CodeFiles
-CodeFiles.accepts_levels = {}
-"""
-LOWER_LEVELS = "print(sorted(CodeFiles.lower_levels))"
 PAIRS = """
 import sys
 sys.path.insert(0, {!r})
@@ -311,28 +306,6 @@ def test_code_for_a_level_of_processors_serves_all_that_have_its_features(site, 
     others["NUMBA_CPU_FEATURES"] = features.replace("+avx2", "-avx2")
     assert hits_of(first, tmp_path, **others) == (0, "")
     assert hits_of(first, tmp_path, version="0.99.1", **level) == (0, "")
-
-
-@pytest.mark.slow
-@ON_X86
-def test_code_for_this_processor_replaces_that_for_a_lower_level(site, tmp_path):
-    first = site("first")
-    level = {"NUMBA_CPU_NAME": "x86-64-v2", "NUMBA_CPU_FEATURES": ""}
-    assert hits_of(first, tmp_path, **level) == (0, "")
-    shutil.move(tmp_path / "cache" / "hilboost", first / "hilboost" / "native")
-    features = ",".join(f"+{name}" for name in code_files.LEVELS["x86-64-v3"])
-    processor = {"NUMBA_CPU_NAME": "skylake", "NUMBA_CPU_FEATURES": features}
-    environment = {
-        **processor,
-        "NUMBA_CACHE_DIR": str(tmp_path / "cache"),
-        "PYTHONPATH": str(first),
-    }
-    code = HITS.format(folder=str(tmp_path), root=str(ROOT), version=numba.__version__)
-    found = [
-        finish(start(ACCEPTS_LEVELS.format(accepts) + code + LOWER_LEVELS, **environment))[0]
-        for accepts in (True, False, True)
-    ]
-    assert found == ["2\n['x86-64-v2']\n", "0\n[]\n", "2\n[]\n"]
 
 
 @pytest.mark.slow

@@ -84,10 +84,7 @@ def counted(monkeypatch):
     return calls
 
 
-CASES = [
-    *product(["two targets", "two classes"], [{}]),
-    *product(["numbers", "classes"], SETTINGS),
-]
+CASES = [*product(["two targets", "two classes"], [{}]), *product(["numbers", "classes"], SETTINGS)]
 
 
 @pytest.mark.parametrize(("task", "parameters"), CASES, ids=str)

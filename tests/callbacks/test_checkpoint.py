@@ -254,10 +254,7 @@ def test_an_interrupted_fit_is_written_and_goes_on(path, caplog):
     caplog.set_level("INFO", logger="hilboost")
     settings = {"n_estimators": 20, "random_state": 0}
     model = BoostingClassifier(**settings)
-    with (
-        pytest.warns(FitWarning, match="fitted with 6 stages"),
-        pytest.raises(KeyboardInterrupt),
-    ):
+    with pytest.warns(FitWarning, match="fitted with 6 stages"), pytest.raises(KeyboardInterrupt):
         model.fit(X, LABELS, callbacks=[Checkpoint(path), interrupt_at(6)])
     assert stages_in(path) == 6
     assert "Resumed" not in caplog.text

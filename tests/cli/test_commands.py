@@ -26,11 +26,7 @@ from hilboost.losses.registry import (
     survival_losses,
 )
 
-PICTURES = {
-    "images_completed.png",
-    "intervals.png",
-    "outliers.png",
-}
+PICTURES = {"images_completed.png", "intervals.png", "outliers.png"}
 
 
 @pytest.mark.parametrize("command", ["", *get_command(app).commands])

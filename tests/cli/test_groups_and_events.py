@@ -12,12 +12,7 @@ from tests.cli.commands import refused, run
 from tests.cli.test_fit_predict import write
 
 import hilboost
-from hilboost import (
-    BoostingRanker,
-    BoostingRegressor,
-    BoostingSurvival,
-    KernelBoostingRegressor,
-)
+from hilboost import BoostingRanker, BoostingRegressor, BoostingSurvival, KernelBoostingRegressor
 from hilboost.cli.columns import survival_target
 from hilboost.cli.tables import read_table
 

@@ -641,12 +641,7 @@ def test_remedies_of_the_library_are_options(options, remedy, frame):
             (),
             "'t.json' is JSON; save the table as CSV in UTF-8",
         ),
-        (
-            "t.csv",
-            b"a,price\n1,2\n",
-            ("--sep", ";"),
-            "only column is 'a,price', so check --sep",
-        ),
+        ("t.csv", b"a,price\n1,2\n", ("--sep", ";"), "only column is 'a,price', so check --sep"),
         ("t.csv", b"a,price\n1,2\n", ("--encoding", "utf-16"), "not text in the encoding utf-16"),
         ("t.csv", b"a,price\n1,2\n", ("--group", "price"), "--target and --group are both 'price'"),
     ],

@@ -110,8 +110,7 @@ def test_sums_are_those_of_the_rows(n, kind):
 
 
 @pytest.mark.parametrize(
-    ("task", "fit_in_32_bits"),
-    [("numbers", True), ("two classes", True), ("one outlier", False)],
+    ("task", "fit_in_32_bits"), [("numbers", True), ("two classes", True), ("one outlier", False)]
 )
 def test_gradients_of_large_tables_in_32_bits_give_the_same_model(
     task, fit_in_32_bits, monkeypatch

@@ -18,12 +18,7 @@ from sklearn.utils._param_validation import InvalidParameterError
 from tests.cases import PLAIN
 from tests.table_estimators import ALL
 
-from hilboost import (
-    BoostingClassifier,
-    BoostingRanker,
-    BoostingRegressor,
-    SparseKernelClassifier,
-)
+from hilboost import BoostingClassifier, BoostingRanker, BoostingRegressor, SparseKernelClassifier
 from hilboost.callbacks import ProgressBar
 from hilboost.core.errors import (
     DataWarning,
@@ -205,8 +200,7 @@ def test_table_and_target_are_swapped(name):
 
 
 @pytest.mark.parametrize(
-    "as_table",
-    [np.asarray, pd.DataFrame, np.ndarray.tolist, scipy.sparse.csr_matrix, pl.DataFrame],
+    "as_table", [np.asarray, pd.DataFrame, np.ndarray.tolist, scipy.sparse.csr_matrix, pl.DataFrame]
 )
 @pytest.mark.parametrize("as_target", [np.asarray, pd.Series, np.ndarray.tolist, pl.Series])
 def test_forms_of_swapped_tables_and_targets(as_table, as_target):

@@ -88,7 +88,7 @@ def test_predictions_follow_the_directions(case, multi_output, seed):
             "line_search": bool(rng.integers(2)),
             "l2_regularization": float(rng.choice([0.0, 1.0])),
             "random_state": seed,
-        },
+        }
     ).fit(X, y, sample_weight=weight)
     for column in (0, 1):
         assert_directed(model, X, column, cst[column], rng)

@@ -20,11 +20,7 @@ from sklearn.model_selection import (
 )
 
 import hilboost
-from hilboost import (
-    BoostingClassifier,
-    BoostingRanker,
-    BoostingRegressor,
-)
+from hilboost import BoostingClassifier, BoostingRanker, BoostingRegressor
 from hilboost.callbacks import Checkpoint
 from hilboost.core.errors import DataWarning, InvalidData, InvalidParameter, InvalidType
 from hilboost.validation.order import told_of_ordered_rows

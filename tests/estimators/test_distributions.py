@@ -18,13 +18,7 @@ from hilboost import BoostingClassifier, BoostingRegressor
 from hilboost.core.errors import IncompatibleParts, InvalidData, InvalidParameter
 from hilboost.core.target import Target
 from hilboost.distributions import Distribution
-from hilboost.losses import (
-    DistributionLoss,
-    MixtureOfNormals,
-    NegativeBinomial,
-    Normal,
-    StudentT,
-)
+from hilboost.losses import DistributionLoss, MixtureOfNormals, NegativeBinomial, Normal, StudentT
 from hilboost.metrics import CRPS, IntervalScore, LogScore
 
 RNG = np.random.default_rng(0)

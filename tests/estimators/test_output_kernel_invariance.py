@@ -37,8 +37,7 @@ DRAWN = {
 }
 OTHERS = {
     "kernel": OutputKernelBoostingRegressor(
-        learner=KernelBoostingRegressor(kernel=Matern(1.5, 2.5), regularization=0.1),
-        random_state=0,
+        learner=KernelBoostingRegressor(kernel=Matern(1.5, 2.5), regularization=0.1), random_state=0
     ),
     "ridge": OutputKernelBoostingRegressor(learner=Ridge(), n_estimators=5),
 }

@@ -10,12 +10,7 @@ from sklearn.neighbors import KNeighborsRegressor
 from tests.model.own_parts import PseudoHuber
 from tests.reference import radial as reference
 
-from hilboost import (
-    BoostingRegressor,
-    KernelBoostingRegressor,
-    Loss,
-    OutputKernelBoostingRegressor,
-)
+from hilboost import BoostingRegressor, KernelBoostingRegressor, Loss, OutputKernelBoostingRegressor
 from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType
 from hilboost.kernels import Gaussian
 from hilboost.learners.tree import TreeLearner, VectorTreeLearner

@@ -73,9 +73,7 @@ def test_files(tmp_path):
     model.save(tmp_path / "model", training_data=True)
     loaded = hilboost.load(tmp_path / "model")
     for found, expected in zip(
-        loaded.predict(X[NEW], return_std=True),
-        model.predict(X[NEW], return_std=True),
-        strict=True,
+        loaded.predict(X[NEW], return_std=True), model.predict(X[NEW], return_std=True), strict=True
     ):
         np.testing.assert_array_equal(found, expected)
 

@@ -14,11 +14,7 @@ from tests.reference.penalized_fits import (
     table,
 )
 
-from hilboost import (
-    BoostingRegressor,
-    KernelBoostingRegressor,
-    Loss,
-)
+from hilboost import BoostingRegressor, KernelBoostingRegressor, Loss
 from hilboost.core.gradients import Gradients
 from hilboost.kernels import Gaussian
 from hilboost.learners.kernel_machine.config import KernelMachineConfig

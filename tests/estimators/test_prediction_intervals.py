@@ -11,11 +11,7 @@ from sklearn.linear_model import Ridge
 from tests.cases import LOSSES, PLAIN
 from tests.reference import conformal as naive
 
-from hilboost import (
-    BoostingRegressor,
-    KernelBoostingRegressor,
-    SparseKernelRidge,
-)
+from hilboost import BoostingRegressor, KernelBoostingRegressor, SparseKernelRidge
 from hilboost.callbacks import Checkpoint
 from hilboost.core.errors import DataWarning, IncompatibleParts, InvalidData, InvalidParameter
 from hilboost.estimators.subset_ensembles import (

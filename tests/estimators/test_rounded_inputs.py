@@ -41,11 +41,7 @@ def as_targets(kind, y, rng):
 
 @pytest.mark.parametrize("name", sorted(CONTINUOUS))
 @settings(max_examples=SHARE)
-@given(
-    st.integers(0, 10**6),
-    st.sampled_from([4, 7, 12, 24]),
-    st.sampled_from([60, 120, 220]),
-)
+@given(st.integers(0, 10**6), st.sampled_from([4, 7, 12, 24]), st.sampled_from([60, 120, 220]))
 def test_predictions_do_not_depend_on_the_formula(name, seed, period, n):
     rng = np.random.default_rng(seed)
     hour = rng.integers(period, size=n // GROUP * GROUP)

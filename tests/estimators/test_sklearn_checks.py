@@ -74,7 +74,7 @@ def equal_searches_are_done_once():
         ),
         OutputKernelForestRegressor(n_estimators=10),
         OutputKernelTreeRegressor(),
-    ],
+    ]
 )
 def test_estimators_keep_the_rules_of_scikit_learn(estimator, check):
     assert check(estimator) is None

@@ -27,11 +27,7 @@ def drawn(seed, n_towns, share, n=240):
 
 @pytest.mark.parametrize("learner", ["auto", "tree"])
 @settings(max_examples=2)
-@given(
-    st.integers(0, 10**6),
-    st.sampled_from([2, 5, 40]),
-    st.sampled_from([0.15, 0.3]),
-)
+@given(st.integers(0, 10**6), st.sampled_from([2, 5, 40]), st.sampled_from([0.15, 0.3]))
 def test_unknown_levels_are_not_missing_values(learner, seed, n_towns, share):
     X, y = drawn(seed, n_towns, share)
     model = BoostingRegressor(learner=learner, random_state=seed, n_jobs=1).fit(X, y)

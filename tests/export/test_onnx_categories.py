@@ -6,13 +6,7 @@ import onnxruntime
 import pandas as pd
 import pytest
 
-from hilboost import (
-    BoostingClassifier,
-    BoostingRegressor,
-    KernelBoostingRegressor,
-    load,
-    to_onnx,
-)
+from hilboost import BoostingClassifier, BoostingRegressor, KernelBoostingRegressor, load, to_onnx
 from hilboost.core.errors import IncompatibleParts
 from hilboost.learners.tree import TreeLearner
 

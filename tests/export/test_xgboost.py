@@ -10,12 +10,7 @@ from sklearn.linear_model import Ridge
 from tests.cases import LOSSES, ids
 from tests.export.xgboost_reader import raw_outputs
 
-from hilboost import (
-    BoostingClassifier,
-    BoostingRegressor,
-    KernelBoostingRegressor,
-    to_xgboost_json,
-)
+from hilboost import BoostingClassifier, BoostingRegressor, KernelBoostingRegressor, to_xgboost_json
 from hilboost.core.errors import IncompatibleParts, InvalidType
 from hilboost.export.xgboost_json import _first_above
 from hilboost.learners.tree import TreeLearner

@@ -162,8 +162,7 @@ class Elsewhere:
 
 
 @pytest.mark.parametrize(
-    "kernel",
-    [SklearnKernel(theirs.RBF()), CallableKernel(rbf_kernel), Precomputed(np.eye(3))],
+    "kernel", [SklearnKernel(theirs.RBF()), CallableKernel(rbf_kernel), Precomputed(np.eye(3))]
 )
 def test_arrays_of_other_libraries_are_refused(kernel):
     for call in (lambda: kernel.block(Elsewhere(), Elsewhere()), lambda: kernel.diag(Elsewhere())):

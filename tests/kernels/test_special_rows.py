@@ -24,8 +24,7 @@ def test_the_cosine_does_not_depend_on_the_length(size):
 def test_missing_codes_equal_each_other_only(dtype):
     X = np.array([[np.nan, 0], [np.nan, 0], [0, 0], [0, np.nan]], dtype=dtype)
     np.testing.assert_array_equal(
-        Hamming().block(X, X),
-        [[1, 1, 0.5, 0], [1, 1, 0.5, 0], [0.5, 0.5, 1, 0.5], [0, 0, 0.5, 1]],
+        Hamming().block(X, X), [[1, 1, 0.5, 0], [1, 1, 0.5, 0], [0.5, 0.5, 1, 0.5], [0, 0, 0.5, 1]]
     )
 
 

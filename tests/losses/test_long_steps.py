@@ -5,12 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hilboost import (
-    BoostingClassifier,
-    BoostingRanker,
-    BoostingRegressor,
-    BoostingSurvival,
-)
+from hilboost import BoostingClassifier, BoostingRanker, BoostingRegressor, BoostingSurvival
 from hilboost.core.target import Target
 from hilboost.losses import (
     AFT,

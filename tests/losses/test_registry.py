@@ -11,23 +11,9 @@ from tests.cases import LOSSES, ids
 
 import hilboost.losses
 from hilboost.core.errors import InvalidParameter
-from hilboost.core.link import (
-    IdentityLink,
-    LogitLink,
-    LogLink,
-    ScoresLink,
-    SoftmaxLink,
-    SortedLink,
-)
+from hilboost.core.link import IdentityLink, LogitLink, LogLink, ScoresLink, SoftmaxLink, SortedLink
 from hilboost.core.loss import Loss
-from hilboost.losses import (
-    BinomialLogLoss,
-    LambdaRank,
-    Poisson,
-    Quantile,
-    SquaredError,
-    Tweedie,
-)
+from hilboost.losses import BinomialLogLoss, LambdaRank, Poisson, Quantile, SquaredError, Tweedie
 from hilboost.losses.registry import (
     classification_losses,
     gives_probabilities,

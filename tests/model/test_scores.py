@@ -5,13 +5,7 @@ from hypothesis import strategies as st
 from tests.reference import conformal as naive
 
 from hilboost.core.errors import DataWarning, IncompatibleParts
-from hilboost.losses import (
-    BinomialLogLoss,
-    MultinomialLogLoss,
-    Poisson,
-    Quantile,
-    SquaredError,
-)
+from hilboost.losses import BinomialLogLoss, MultinomialLogLoss, Poisson, Quantile, SquaredError
 from hilboost.losses.hinge import SquaredHinge
 from hilboost.model import scores
 

@@ -400,10 +400,7 @@ def test_distances_of_training_outputs_are_exact(tolerance):
     np.testing.assert_allclose(to_labels(embedding, gram, np.arange(35)), 0, atol=1e-9)
 
 
-MADE = {
-    "function": {"kernel": common},
-    "pairwise": {"kernel": PAIR, "pairwise": True},
-}
+MADE = {"function": {"kernel": common}, "pairwise": {"kernel": PAIR, "pairwise": True}}
 
 
 @pytest.mark.parametrize("form", MADE)

@@ -162,10 +162,7 @@ def test_labels_that_are_no_nodes_are_refused(labels, message):
         ({}, "parents must map each node to its parent"),
         (["a"], "parents must map each node to its parent"),
         ({None: "a"}, "parents has the key None"),
-        (
-            {"a": ["r"]},
-            r"the parent of 'a' is \['r'\], which is not hashable; give each node one",
-        ),
+        ({"a": ["r"]}, r"the parent of 'a' is \['r'\], which is not hashable; give each node one"),
     ],
 )
 def test_parents_that_are_no_forest_are_refused(parents, message):

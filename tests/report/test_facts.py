@@ -85,10 +85,7 @@ MODELS = {
         classes,
     ),
     "sparse": (SparseKernelRidge(n_basis=20, **KERNEL), friedman),
-    "committee": (
-        BayesianCommitteeMachine(n_estimators=3, subset_size=40, **KERNEL),
-        friedman,
-    ),
+    "committee": (BayesianCommitteeMachine(n_estimators=3, subset_size=40, **KERNEL), friedman),
     "experts": (
         MixtureOfKernelExperts(n_estimators=3, subset_size=40, n_rounds=2, **KERNEL),
         friedman,

@@ -6,15 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.tables.frames import (
-    KINDS,
-    Stream,
-    of_arrow,
-    of_objects,
-    of_pandas,
-    of_polars,
-    tables,
-)
+from tests.tables.frames import KINDS, Stream, of_arrow, of_objects, of_pandas, of_polars, tables
 
 from hilboost import BoostingRegressor
 from hilboost.tables.schema import category_columns

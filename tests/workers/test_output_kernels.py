@@ -286,10 +286,7 @@ def test_labels_in_tables_and_lists():
     frame = pd.DataFrame(CURVES, columns=list("pqr"))
     model = clone(MODEL).set_params(learner="extra_trees")
     assert_same(model, CURVES)
-    parts = [
-        Partition(0, X[:100], frame.iloc[:100]),
-        Partition(1, X[100:], frame.iloc[100:]),
-    ]
+    parts = [Partition(0, X[:100], frame.iloc[:100]), Partition(1, X[100:], frame.iloc[100:])]
     (found, _) = fit_together(model, parts, [0, 1])
     np.testing.assert_array_equal(found.predict_raw(X), clone(model).fit(X, CURVES).predict_raw(X))
     parts = [Partition(0, X[:100], CURVES[:100]), Partition(1, X[100:], CURVES[100:, :2])]

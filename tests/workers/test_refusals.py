@@ -106,12 +106,7 @@ def test_rows_that_the_loss_rejects():
 LABELS = np.where(Y > 0, "up", "down")
 LEFT = np.where(np.arange(20) == 7, "left", LABELS[:20])
 VALIDATION = [
-    (
-        X[:20],
-        LEFT,
-        None,
-        "y contains the class 'left'",
-    ),
+    (X[:20], LEFT, None, "y contains the class 'left'"),
     (X[:20, :2], LABELS[:20], None, "X has 2 features, but .* expecting 3"),
     (X[:20], LABELS[:19], None, "X and y have inconsistent|y has 19"),
     (X[:20], LABELS[:20], -np.ones(20), "sample_weight must not be negative"),

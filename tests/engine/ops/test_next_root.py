@@ -23,8 +23,7 @@ def test_find_unexpected(seed, room, stay, compact):
     n, bounds = 300, (-(2**30), 2**30)
     before = rng.integers(*bounds, size=n).astype(np.int32)
     leaves = LeafSteps(
-        rng.integers(4, size=n).astype(np.uint8),
-        rng.integers(-1000, 1000, size=4).astype(np.int32),
+        rng.integers(4, size=n).astype(np.uint8), rng.integers(-1000, 1000, size=4).astype(np.int32)
     )
     ordered = before.copy()
     if stay:

@@ -169,9 +169,7 @@ def test_several_kernels_need_squared_error_and_the_memory_of_all_stages():
     X = rng.normal(size=(60, 2))
     target = Target((X[:, :1] > 0).astype(float))
     setting = KernelMachineConfig(
-        regularization=0.2,
-        memory_budget=2.0**27 + 3 * 16 * 60,
-        kernels=(Linear(), Gaussian(1.0)),
+        regularization=0.2, memory_budget=2.0**27 + 3 * 16 * 60, kernels=(Linear(), Gaussian(1.0))
     )
     learner = SeveralKernelsLearner(SparseLearner(setting, n_basis=4), reweight=True)
     with pytest.raises(IncompatibleParts, match="reweight=True requires squared error"):

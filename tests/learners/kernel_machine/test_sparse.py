@@ -277,10 +277,7 @@ def test_conjugate_gradients_start_at_the_fit_to_the_subset(weighted, monkeypatc
     )
     subset_size = 20
     staged = started(
-        draw(weighted=weighted),
-        n_stages=1,
-        solver="conjugate_gradient",
-        subset_size=subset_size,
+        draw(weighted=weighted), n_stages=1, solver="conjugate_gradient", subset_size=subset_size
     )
     rng = np.random.default_rng((0, 0))
     subset = np.sort(rng.choice(50, subset_size, replace=False))
