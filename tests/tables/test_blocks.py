@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hilboost import BoostingRegressor
+from hilboost.backends.row_hashes import add_hashes
 from hilboost.tables.blocks import DenseTable
 
 
@@ -102,3 +103,15 @@ def test_a_block_of_a_table_in_any_order_copies_no_other_rows(view):
     tracemalloc.stop()
     np.testing.assert_array_equal(block, X[39_699:39_669:-3])
     assert peak < 20_000
+
+
+@pytest.mark.parametrize("columns", [None, np.array([0, 2])])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_rows_of_arrays_that_cannot_be_written_to_are_hashed_by_the_same_code(order, columns):
+    X = np.round(draw(0)[1].normal(size=(50, 3)), 1).astype(np.float32)
+    expected, others = DenseTable(X).row_hashes(columns), len(add_hashes.signatures)
+    for dtype in np.float32, np.float64:
+        kept = X.astype(dtype, order=order)
+        kept.flags.writeable = False
+        np.testing.assert_array_equal(DenseTable(kept).row_hashes(columns), expected)
+    assert len(add_hashes.signatures) == others

@@ -136,7 +136,7 @@ def _write(place: Path, name: str, content: bytes) -> None:
         temporary.unlink(missing_ok=True)
 
 
-def _write_anywhere(name: str, content: bytes) -> Path | None:
+def _keep(name: str, content: bytes) -> Path | None:
     """Write to the first folder that can be written to; if there is none, warn."""
     reason = ""
     for place in writable_places():
@@ -152,7 +152,7 @@ def _write_anywhere(name: str, content: bytes) -> Path | None:
 
 def try_to_write() -> None:
     """Warn if compiled code cannot be kept anywhere."""
-    written = _write_anywhere(uuid4().hex, b"")
+    written = _keep(uuid4().hex, b"")
     if written is not None:
         written.unlink(missing_ok=True)
 
@@ -231,7 +231,7 @@ class CodeFiles(NullCache):
         return None if found is None else self._rebuilt(target_context, found)
 
     def _intact(self, arguments: tuple[Any, ...], target: tuple[str, str, str]) -> Any:
-        """What the files say of the function, for this system, processor and features."""
+        """Return the content of the first intact file for a system, processor and features."""
         for place in [*writable_places(), _NATIVE]:
             found = self._read(place / digest_of_sources() / self._name(arguments, target))
             # The names of two types may be equal.
@@ -255,7 +255,7 @@ class CodeFiles(NullCache):
         environments = data._find_referenced_environments()
         parts = self._code(data.library), data.fndesc, data.environment, environments
         content = dumps((*parts, data.signature))
-        _write_anywhere(name, sha256(content).digest() + content)
+        _keep(name, sha256(content).digest() + content)
 
     def _name(self, arguments: tuple[Any, ...], target: tuple[str, str, str]) -> str:
         function = self._function

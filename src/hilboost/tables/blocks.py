@@ -87,10 +87,10 @@ class BlockTable(ABC):
         if columns is None:
             every = np.arange(self.shape[1])
             for rows, block in self.row_blocks(every):
-                add_hashes(block, every, hashes[rows])
+                add_hashes(np.require(block, np.float64, ["C", "W"]), every, hashes[rows])
         else:
             for k in columns:
-                column = np.ascontiguousarray(self.column(int(k)))
+                column = np.array(self.column(int(k)), dtype=np.float64)  # writable
                 add_hashes(column[:, None], np.array([k]), hashes)
         return hashes
 

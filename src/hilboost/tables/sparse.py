@@ -173,7 +173,9 @@ class SparseTable(BlockTable):
 
     def row_hashes(self, columns: NDArray[np.int64] | None = None) -> NDArray[np.uint64]:
         """Hash the values of each row in all columns, or in some, (n,); O(stored values)."""
-        values, numbers, starts = self.arrays
+        values, *places = self.arrays
+        values = np.require(values, np.float64, "W")
+        numbers, starts = (np.require(array, requirements="W") for array in places)
         if columns is not None:
             values = np.where(np.isin(numbers, columns), values, 0.0)
         hashes = np.zeros(len(self), dtype=np.uint64)

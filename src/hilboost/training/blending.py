@@ -234,9 +234,7 @@ class HeldOutOutputs:
 
         def objective(weights: Floats) -> tuple[float, Floats]:
             nonlocal memory
-            raw[:] = self.start
-            for weight, part in zip(weights, parts, strict=True):
-                np.add(raw, weight * part, out=raw)
+            self._write_raw(raw, weights, parts)
             values, memory = self.loss.value_and_gradients(self.target, raw, memory)
             slopes = -np.array([np.vdot(memory.negative_gradient.T, part) for part in weighted])
             away = _PRIOR_ROWS * squares * (weights - prior)
@@ -281,10 +279,13 @@ class HeldOutOutputs:
 
     def _raw(self, weights: Weights) -> Floats:
         raw = np.empty_like(self.trees)
-        raw[:] = self.start
-        for weight, part in zip(weights, (self.trees, self.kernel), strict=True):
-            raw += weight * part
+        self._write_raw(raw, weights, (self.trees, self.kernel))
         return raw
+
+    def _write_raw(self, raw: Floats, weights: Weights, parts: Sequence[Floats]) -> None:
+        raw[:] = self.start
+        for weight, part in zip(weights, parts, strict=True):
+            raw += weight * part
 
     def _mean(self, values: Floats) -> float:
         return float(self.mass @ values) / float(self.mass.sum())
