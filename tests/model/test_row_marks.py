@@ -59,9 +59,11 @@ def test_the_share_is_estimated_for_large_tables(keys):
     assert marks.share_of(table[:3]) in (0.0, 1.0)  # too few rows to say
 
 
-def test_marks_do_not_depend_on_the_order_of_the_rows():
-    table = RNG.normal(size=(90_000, 3)).round(2)
-    marks, permuted = RowMarks.of(table), RowMarks.of(table[RNG.permutation(len(table))])
+@pytest.mark.parametrize("n_threads", [1, 2, 5])
+def test_marks_do_not_depend_on_threads_and_the_order_of_the_rows(n_threads):
+    table = RNG.normal(size=(300_000, 3)).round(2)
+    order = RNG.permutation(len(table))
+    marks, permuted = RowMarks.of(table), RowMarks.of(table[order], n_threads=n_threads)
     np.testing.assert_array_equal(marks.hashes, permuted.hashes)
     assert marks.limit == permuted.limit
     assert (marks.n_rows, marks.n_repeated) == (permuted.n_rows, permuted.n_repeated)

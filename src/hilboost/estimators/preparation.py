@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hilboost.backends.threads import threads_for
 from hilboost.boosting.effective_size import row_weight_with_classes
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import DataWarning, InvalidData, errors_of, first_few, warn_caller
@@ -280,7 +281,7 @@ def rows_of_fit(
         X, schema = of_used_levels(X, schema, lambda codes, n: level_weights(codes, n, rows))
     check_weighted(target)
     row_weight = row_weight_with_classes(target, weight)
-    marks = RowMarks.of(X, target)
+    marks = RowMarks.of(X, target, threads_for(estimator.n_jobs, 2 * len(X)))
     if estimator._merges_equal_rows:
         X, target = merge_equal_rows(X, target)
         weight = target.weight

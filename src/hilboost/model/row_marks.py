@@ -8,6 +8,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from hilboost.backends.threads import ThreadTeam
 from hilboost.core.target import Target
 from hilboost.reductions.rows import of_all_workers
 from hilboost.tables.blocks import BlockTable, as_table
@@ -35,14 +36,16 @@ class RowMarks:
     n_repeated: int  # number of these whose hash occurs more than once
 
     @classmethod
-    def of(cls, X: object, target: Target | None = None) -> Self:
+    def of(cls, X: object, target: Target | None = None, n_threads: int = 1) -> Self:
         """Mark a training table (n, d); the rows of the target may be divided among workers."""
         hashes, counts, limit = np.empty(0, np.uint64), np.empty(0, np.int64), _ALL
-        for part in as_table(X).parts():
-            new = _hashes_up_to(limit, part)
-            hashes, counts, limit = _smallest(
-                np.concatenate([hashes, new]), np.concatenate([counts, np.ones(len(new), np.int64)])
-            )
+        with ThreadTeam(n_threads) as team:
+            for part in as_table(X).parts():
+                new = _hashes_up_to(limit, part, team)
+                ones = np.ones(len(new), np.int64)
+                hashes, counts, limit = _smallest(
+                    np.concatenate([hashes, new]), np.concatenate([counts, ones])
+                )
         if target is not None and target.is_divided:
             hashes, counts, limit = _smallest(
                 of_all_workers(hashes, target), of_all_workers(counts, target)
@@ -96,9 +99,11 @@ def _spaced(n: int, most: int) -> NDArray[np.intp]:
     return np.linspace(0, n - 1, min(n, most)).astype(np.intp)
 
 
-def _hashes_up_to(limit: np.uint64, table: BlockTable) -> NDArray[np.uint64]:
+def _hashes_up_to(
+    limit: np.uint64, table: BlockTable, team: ThreadTeam | None = None
+) -> NDArray[np.uint64]:
     """Hash the rows whose hash is at most the limit, (m,)."""
-    keys = table.row_hashes(_spaced(table.shape[1], _KEY_COLUMNS))
+    keys = table.row_hashes(_spaced(table.shape[1], _KEY_COLUMNS), team)
     near = np.flatnonzero(keys >> _HALF <= limit >> _HALF)
     hashes = keys[near] & ~_LOW | table[near].row_hashes() & _LOW
     return hashes[hashes <= limit]

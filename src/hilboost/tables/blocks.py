@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.backends.row_hashes import add_hashes
+from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import ROW, Floats
 
 _CHUNK = 2**10
@@ -62,7 +63,8 @@ class RowBits:
 
 
 _BLOCK_BYTES = 2**24
-_FIRST_PART, _PART = 2**13, 2**16
+_FIRST_PART, _LARGEST_PART = 2**13, 2**18
+_BLOCK_ROWS = 2**15
 
 
 class BlockTable(ABC):
@@ -81,25 +83,33 @@ class BlockTable(ABC):
     def __len__(self) -> int:
         return self.shape[0]
 
-    def row_hashes(self, columns: NDArray[np.int64] | None = None) -> NDArray[np.uint64]:
-        """Hash the values of each row in all columns, or in some, ascending, (n,)."""
+    def row_hashes(
+        self, columns: NDArray[np.int64] | None = None, team: ThreadTeam | None = None
+    ) -> NDArray[np.uint64]:
+        """Hash the values of each row in all columns, or in some on all threads, (n,)."""
         hashes = np.zeros(len(self), dtype=np.uint64)
         if columns is None:
             every = np.arange(self.shape[1])
             for rows, block in self.row_blocks(every):
                 add_hashes(np.require(block, np.float64, ["C", "W"]), every, hashes[rows])
-        else:
-            for k in columns:
-                column = np.array(self.column(int(k)), dtype=np.float64)  # writable
-                add_hashes(column[:, None], np.array([k]), hashes)
+            return hashes
+        numbers = columns[:, None]
+
+        def add(begin: int) -> None:
+            rows = slice(begin, begin + _BLOCK_ROWS)
+            for k in numbers:
+                column = np.array(self[rows].column(int(k[0])), dtype=np.float64)  # writable
+                add_hashes(column[:, None], k, hashes[rows])
+
+        (team or ThreadTeam()).map(add, range(0, len(self), _BLOCK_ROWS), per_thread=2)
         return hashes
 
     def parts(self) -> Iterator[BlockTable]:
         """Yield tables of consecutive rows, of all columns: small ones first."""
-        begin, size = 0, _FIRST_PART
+        begin, end = 0, _FIRST_PART
         while begin < len(self):
-            yield self[begin : begin + size]
-            begin, size = begin + size, min(2 * size, _PART)
+            yield self[begin:end]
+            begin, end = end, min(2 * end, end + _LARGEST_PART)
 
     @abstractmethod
     def __getitem__(self, rows: Any) -> BlockTable:

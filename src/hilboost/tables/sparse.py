@@ -171,7 +171,9 @@ class SparseTable(BlockTable):
     def __getitem__(self, rows: Any) -> SparseTable:
         return SparseTable(self._rows[rows])
 
-    def row_hashes(self, columns: NDArray[np.int64] | None = None) -> NDArray[np.uint64]:
+    def row_hashes(
+        self, columns: NDArray[np.int64] | None = None, team: object = None
+    ) -> NDArray[np.uint64]:
         """Hash the values of each row in all columns, or in some, (n,); O(stored values)."""
         values, *places = self.arrays
         values = np.require(values, np.float64, "W")
