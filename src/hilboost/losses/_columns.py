@@ -39,7 +39,8 @@ def _has_columns(array: Floats) -> bool:
 
 def known_column(target: Target, k: int) -> Target:
     """Select the rows of column ``k`` whose target is known, without offsets."""
-    known = target.rows(np.flatnonzero(~np.isnan(target.y[:, k])))
+    is_known = ~np.isnan(target.y[:, k])
+    known = target if is_known.all() else target.rows(np.flatnonzero(is_known))
     return replace(known, y=known.y[:, k : k + 1], offset=None)
 
 

@@ -103,8 +103,10 @@ def _columns_like(X: Any, schema: Schema, values: NDArray[Any], rounding: float)
     if values.shape != (len(X),):
         return
     levels, numbers = dict(schema.levels), _numbers(values)
-    others = np.flatnonzero(values != values[0])
-    rows = np.unique(np.concatenate([np.arange(len(X))[:_COMPARED], others[:_COMPARED]]))
+    others = np.flatnonzero(values[: 2 * _COMPARED] != values[0])
+    if len(others) < _COMPARED:
+        others = np.flatnonzero(values != values[0])
+    rows = np.union1d(np.arange(len(X))[:_COMPARED], others[:_COMPARED])
     few = X[rows]
     for k in range(X.shape[1]):
         given = values if k in levels else numbers
@@ -118,7 +120,7 @@ def _columns_like(X: Any, schema: Schema, values: NDArray[Any], rounding: float)
 def _numbers(values: NDArray[Any]) -> Floats | None:
     """Convert to numbers, also of booleans and objects, if all are."""
     try:
-        return values.astype(np.float64)
+        return values.astype(np.float64, copy=False)
     except (TypeError, ValueError):
         return None
 
