@@ -100,14 +100,14 @@ class KernelTrial:
     def look(self) -> None:
         """Fit the kernel machine of the first member, and compare it with the first stages."""
         with self._timed():
-            found = self._by_first_member(self._trees(FIRST_LOOK)[0])
+            found = self._by_first_member(self._trees_of(0, FIRST_LOOK))
             self._is_promising = found.blend.is_promising
 
     @cached_property
     def leads(self) -> bool:
         """Whether the kernel machine of the first member is far better than the first stages."""
         with self._timed():
-            found = self._by_first_member(self._trees(FIRST_LOOK)[0], _LARGE_GAIN / 2)
+            found = self._by_first_member(self._trees_of(0, FIRST_LOOK), _LARGE_GAIN / 2)
             return found.blend.exceeds(_LARGE_GAIN, _ERRORS_OF_LARGE_GAIN)
 
     def needs_no_more(self, n_stages: int) -> bool:
@@ -131,7 +131,7 @@ class KernelTrial:
         n_stages = len(losses) - 1
         expected = losses[n_stages**2 // (n_stages + n_more)] / losses[-1] - 1
         with self._timed():
-            gain = self._by_first_member(self._trees()[0]).blend.gain
+            gain = self._by_first_member(self._trees_of(0)).blend.gain
         self._is_promising = gain > expected
         return self._is_promising
 
@@ -234,12 +234,12 @@ class KernelTrial:
 
     def _trees(self, n_stages: int | None = None) -> list[Floats]:
         """Outputs of the first stages for the held-out rows of each member."""
-        start = self._recipe.initial_raw
-        models = (AdditiveModel(start, tuple(m.stages[:n_stages])) for m in self._state.members)
-        return [
-            model.predict_raw(X, self._run.team.n_threads) - start
-            for model, (X, _) in zip(models, self._held, strict=True)
-        ]
+        return [self._trees_of(k, n_stages) for k in range(len(self._held))]
+
+    def _trees_of(self, member: int, n_stages: int | None = None) -> Floats:
+        start, stages = self._recipe.initial_raw, self._state.members[member].stages
+        model, X = AdditiveModel(start, tuple(stages[:n_stages])), self._held[member][0]
+        return model.predict_raw(X, self._run.team.n_threads) - start
 
     def _trial(self, k: int) -> Floats:
         """Outputs of a fit of the first member for its held-out rows."""
