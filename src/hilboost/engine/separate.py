@@ -192,14 +192,17 @@ def _draws_for(
 ) -> TreeDraws | None:
     """Draw for trees with a seed each, or return ``None`` if they do not depend on any."""
     part, d = settings.max_features_per_tree, len(data.table.n_values)
-    if not (layout.at_random or settings.max_features < 1 or part < 1):
+    draws_columns = settings.max_features < 1 or part < 1
+    if not (layout.at_random or draws_columns):
         return None
     drawn = _no_draws(len(generators) * r, d)
+    if layout.at_random:
+        stages = first_stage + np.arange(len(generators))
+        drawn.salts[:] = [data.salt(k, stage) for stage in stages.tolist() for k in range(r)]
+    if not draws_columns:
+        return drawn
     seeds = np.concatenate([generator().integers(2**62, size=r) for generator in generators])
     for place, seed in enumerate(seeds.tolist()):
-        stage, k = divmod(place, r)
-        if layout.at_random:
-            drawn.salts[place] = data.salt(k, first_stage + stage)
         rng = np.random.default_rng(seed)
         skip_one(rng)
         drawn.allowed[place] = drawn_columns(d, part, rng)

@@ -37,8 +37,8 @@ from hilboost.tables.blocks import BlockTable
 MOST_COPIED = 2**24
 """Leaf values of more numbers than this are not copied into flat arrays."""
 
-_ROWS_WORTH_A_THREAD = 2000
-_BLOCK_ROWS = 64 * BLOCK
+_WALKS_WORTH_A_THREAD = 2**18  # of a row through a tree
+_MOST_BLOCKS = 64
 
 
 _NO_NODES = np.empty(0, dtype=np.bool_)
@@ -188,10 +188,10 @@ class Forest(Summation):
         trees = self._single_trees if X.dtype == np.float32 else self.trees
         forest = FlatForest(trees, self.leaf_masks, self.flat_leaves)
 
-        def work(begin: int) -> None:
-            add_forest(X, forest, begin, min(begin + _BLOCK_ROWS, n), has_missing, raw)
+        def work(rows: slice) -> None:
+            add_forest(X, forest, rows.start, rows.stop, has_missing, raw)
 
-        _in_blocks(work, n, n_threads)
+        _in_blocks(work, n, len(trees.depths), n_threads)
 
     @cached_property
     def _single_trees(self) -> FlatTrees:
@@ -254,13 +254,12 @@ class WideForest(Summation):
         """Add the outputs of all trees to ``raw`` (n, r), one tree after the other."""
         leaf_of_row = self.leaves(X, n_threads)
 
-        def work(begin: int) -> None:
-            rows = slice(begin, begin + _BLOCK_ROWS)
+        def work(rows: slice) -> None:
             for t, term in enumerate(self.terms):
                 tree: Any = term.model
                 raw[rows, term.columns] += term.coefficient * tree.values[leaf_of_row[rows, t]]
 
-        _in_blocks(work, len(raw), n_threads)
+        _in_blocks(work, len(raw), len(self.terms), n_threads)
 
 
 def _on_used_columns(trees: FlatTrees) -> tuple[NDArray[np.int64], FlatTrees]:
@@ -282,18 +281,20 @@ def _leaves_of_rows(
     n = len(X)
     leaf_of_row = np.empty((n, len(trees.depths)), dtype=dtypes.LEAF)
 
-    def work(begin: int) -> None:
-        end = min(begin + _BLOCK_ROWS, n)
-        forest_leaves(X, trees, leaf_number, begin, end, leaf_of_row)
+    def work(rows: slice) -> None:
+        forest_leaves(X, trees, leaf_number, rows.start, rows.stop, leaf_of_row)
 
-    _in_blocks(work, n, n_threads)
+    _in_blocks(work, n, len(trees.depths), n_threads)
     return leaf_of_row
 
 
-def _in_blocks(work: Callable[[int], None], n: int, n_threads: int) -> None:
-    """Work on the blocks of ``n`` rows, each given by its first one."""
-    with ThreadTeam(min(n_threads, 1 + n // _ROWS_WORTH_A_THREAD)) as team:
-        team.map(work, range(0, n, _BLOCK_ROWS))
+def _in_blocks(work: Callable[[slice], None], n: int, n_trees: int, n_threads: int) -> None:
+    """Work on blocks of ``n`` rows; all threads get some if they are worth it."""
+    n_threads = min(n_threads, 1 + n * n_trees // _WALKS_WORTH_A_THREAD)
+    size = min(_MOST_BLOCKS, -(-n // (n_threads * BLOCK))) * BLOCK
+    blocks = [slice(begin, min(begin + size, n)) for begin in range(0, n, size or 1)]
+    with ThreadTeam(n_threads) as team:
+        team.map(work, blocks)
 
 
 def flat_trees(trees: Sequence[Tree]) -> FlatTrees:
