@@ -192,7 +192,7 @@ class FullLearner(KernelLearner):
         """The Gram matrix, and the rows of its preconditioner."""
         n, weight = workspace.n_rows, problem.weight
         # As many as let the preconditioner, O(n m²), cost about as much as a stage.
-        usual = np.clip(13 * np.sqrt(n), 500, 4000)
+        usual = np.clip(9 * np.sqrt(n), 500, 4000)
         m = int(min(n, usual if self.n_landmarks == "auto" else int(self.n_landmarks)))
         n_here = float(n) / (1 if workspace.exchange is None else workspace.exchange.n_workers)
         for_landmarks = n_here * m * workspace.X.itemsize + 24.0 * m * m
