@@ -242,7 +242,7 @@ def test_the_checkpoint_of_another_list(tmp_path):
 
 def test_a_damaged_state(tmp_path):
     path = tmp_path / "c"
-    fit(build({"learner": ALL}), Checkpoint(path), until(3))
+    fit(build({"learner": SPARSE}), Checkpoint(path), until(3))
     arrays, whole = contents(path)[0], path.read_bytes()
     values = [name for name in arrays if name.startswith("value.") and arrays[name].ndim == 2]
     assert len(values) > 2
@@ -254,4 +254,4 @@ def test_a_damaged_state(tmp_path):
         path.write_bytes(whole)
         edit(path, **change)
         with pytest.raises(HilboostError, match="damaged"):
-            fit(build({"learner": ALL}), Checkpoint(path))
+            fit(build({"learner": SPARSE}), Checkpoint(path))

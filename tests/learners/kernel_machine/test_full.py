@@ -202,9 +202,9 @@ def test_log_loss_converges_to_the_penalised_optimum(n_classes, weighted, direct
 def test_one_factor_serves_all_logistic_stages():
     X, target = codes(2)
     staged = Staged(FullLearner(SETTING), X, target, BinomialLogLoss()).go()
-    solver = staged.data.linear.solver
+    solver = staged.data.linear
     staged.go(3)
-    assert staged.data.linear.solver is solver
+    assert staged.data.linear is solver
 
 
 def test_a_moving_hessian_is_bounded_anew():

@@ -25,7 +25,7 @@ def recursion(F, Q, y, regularization):
     machine, c = Reweighting(regularization), np.empty(0)
     for j in range(F.shape[1]):
         residual = y - F[:, :j] @ c
-        own, change = machine.add(F[:, j], Q[:j, j], Q[j, j], residual)
+        machine, own, change = machine.after(F[:, j], Q[:j, j], Q[j, j], residual)
         c = np.append(c + change, own)
         yield c
 
@@ -81,8 +81,8 @@ def test_dependent_stages_stay_finite(nearly):
 def test_a_stage_of_zeros_changes_nothing():
     machine = Reweighting(0.5)
     y = np.arange(4.0)
-    machine.add(np.ones(4), np.empty(0), 1.0, y)
-    own, change = machine.add(np.zeros(4), np.zeros(1), 0.0, y - y.mean())
+    machine, _, _ = machine.after(np.ones(4), np.empty(0), 1.0, y)
+    _, own, change = machine.after(np.zeros(4), np.zeros(1), 0.0, y - y.mean())
     assert np.isfinite(own)
     np.testing.assert_array_equal(change, [0.0])
 
@@ -131,7 +131,7 @@ def test_the_model_is_the_direct_solution(weighted, r, factors, solver):
         expected = refitted(staged, 0.2, r)
         np.testing.assert_allclose(staged.raw, expected, atol=1e-8)
     if factors:
-        assert len(staged.data.components) > 1
+        assert len(staged.data.record.components) > 1
     np.testing.assert_allclose(staged.predicted(X), staged.raw, atol=1e-9)
     parts = [part for stage in staged.stages for part in stage.terms]
     total = np.zeros_like(staged.raw)
@@ -155,7 +155,8 @@ def test_several_kernels_give_the_direct_solution(weighted, factors):
     for _ in range(7):
         staged.go()
         np.testing.assert_allclose(staged.raw, refitted(staged, 0.2, 2), atol=1e-8)
-        total = sum(part.function for state in staged.data.states for part in state.components)
+        states = staged.data.states
+        total = sum(part.function for state in states for part in state.record.components)
         distinct = staged.data.workspace.distinct
         np.testing.assert_allclose(total[distinct.group], staged.raw, atol=1e-9)
     found = staged.data.stage_kernels

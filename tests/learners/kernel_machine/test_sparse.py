@@ -316,8 +316,8 @@ def test_length_scales_compete_by_their_gain(weighted):
 
 def test_kernels_of_several_scales_are_penalised_apart():
     staged = started(draw(), n_stages=6, length_scale_factors=(0.3, 1.0, 3.0))
-    assert len(staged.data.components) > 1
-    total = sum(component.function for component in staged.data.components)
+    assert len(staged.data.record.components) > 1
+    total = sum(component.function for component in staged.data.record.components)
     np.testing.assert_allclose(total, staged.raw, atol=1e-10)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 
@@ -40,10 +40,12 @@ _MOST_ROUNDS = 10
 
 
 @dataclass(frozen=True, eq=False)
-class LinearState:
-    """A linear system, and how far it is solved."""
+class LinearSystem:
+    """A linear system without its matrix, and how far it is solved."""
 
-    solver: DirectSolver | IterativeSolver
+    in_files: ClassVar[bool] = True
+
+    D: Floats  # (n,) float64: its diagonal is that of ``K`` and this one
     tolerance: float  # largest column norm of the residual at which the system counts as solved
     left: float = np.inf  # that of the present residual; infinite before the first step
     progress: Progress | None = None  # state of the search; ``None`` before the first step
@@ -53,50 +55,10 @@ class LinearState:
         """Whether the residual is within the tolerance."""
         return self.left <= self.tolerance
 
-    def fits(self, D: Floats) -> bool:
-        """Whether ``D`` is the diagonal of the system."""
-        return np.array_equal(D, self.solver.D)
-
-
-@dataclass(frozen=True, eq=False)
-class SystemSnapshot:
-    """A linear system without its matrix, and how far it is solved.
-
-    Sums depend on the order of arrays in memory, which files do not store.
-    """
-
-    in_files: ClassVar[bool] = True
-
-    D: Floats  # (n,) float64
-    tolerance: float
-    left: float
-    # direction, size and residual of the search, and whether they are in Fortran order; empty
-    # before the first step
-    search: tuple[tuple[Floats | None, bool], ...]
-
-    @classmethod
-    def of(cls, state: LinearState) -> Self:
-        """Take the arrays, which no step changes."""
-        found, search = state.progress, []
-        for value in () if found is None else (found.direction, found.size, found.residual):
-            array = None if value is None else array_api.to_numpy(value)
-            search.append((array, array is not None and not array.flags.c_contiguous))
-        return cls(state.solver.D, state.tolerance, state.left, tuple(search))
-
-    def progress(self, like: Array) -> Progress | None:
-        """Return the state of the search, on the device of an array."""
-        if not self.search:
-            return None
-
-        direction, size, residual = (
-            None
-            if array is None
-            else array_api.like(
-                np.asarray(array, order="F" if is_fortran else "C"), like, "float64"
-            )
-            for array, is_fortran in self.search
-        )
-        return Progress(direction, size, residual)
+    @property
+    def restarted(self) -> LinearSystem:
+        """The same system with another residual."""
+        return LinearSystem(self.D, self.tolerance)
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,13 +113,13 @@ class DirectSolver:
         return cls(K, array_api.cholesky(shifted, team=team), D, team)
 
     def advanced(
-        self, state: LinearState, residual: Floats, so_far: Component, iterations: int
-    ) -> tuple[Change, LinearState]:
-        """The exact step for a residual (n, r), and the state after it."""
+        self, system: LinearSystem, residual: Floats, so_far: Component, iterations: int
+    ) -> tuple[Change, LinearSystem]:
+        """The exact step for a residual (n, r), and the system after it."""
         right = array_api.like(residual.copy(), self.K)
         change = array_api.solve_cholesky(self.factor, right)
         outputs = array_api.to_numpy(array_api.product(self.K, change, self.team))
-        return Change(array_api.to_numpy(change), outputs), replace(state, left=0.0, progress=None)
+        return Change(array_api.to_numpy(change), outputs), replace(system, left=0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,26 +139,26 @@ class IterativeSolver:
         return cls(gram, D, Nystroem(Q, D), landmarks, factor)
 
     def advanced(
-        self, state: LinearState, residual: Floats, so_far: Component, iterations: int
-    ) -> tuple[Change, LinearState]:
-        """A few conjugate gradient steps for a residual (n, r), and the state after them.
+        self, system: LinearSystem, residual: Floats, so_far: Component, iterations: int
+    ) -> tuple[Change, LinearSystem]:
+        """A few conjugate gradient steps for a residual (n, r), and the system after them.
 
         ``so_far`` has the weights and values before them.
         If the residual seems small enough, it is recomputed from all weights.  If it is not, the
         outputs lead to the values of ``K (α + step)``, and the fit continues.
         """
-        b = array_api.like(residual, self.gram.A, "float64")
+        b = array_api.like(np.ascontiguousarray(residual), self.gram.A, "float64")
         diagonal = array_api.like(self.D, self.gram.A, "float64")[:, None]
-        system, tolerance = _system(self.gram, self.D), state.tolerance
+        product, tolerance = _system(self.gram, self.D), system.tolerance
         start, taken_first = b * 0.0, b * 0.0
-        if state.progress is None:
+        if system.progress is None:
             start = self._sparse_machine(b)
-            taken_first = system(start)
+            taken_first = product(start)
             left = largest_norm(array_api.to_numpy(b - taken_first))
             if not left <= largest_norm(residual):  # the landmarks are nearly dependent
                 start, taken_first = b * 0.0, b * 0.0
-        search = ConjugateGradients(system, self.nystroem)
-        found = search.run(b - taken_first, iterations, tolerance, state.progress)
+        search = ConjugateGradients(product, self.nystroem)
+        found = search.run(b - taken_first, iterations, tolerance, system.progress)
         change, taken, left = start + found.x, taken_first + found.Sx, found.left
         outputs = taken - diagonal * change
         if left <= tolerance:
@@ -206,7 +168,7 @@ class IterativeSolver:
             if not error <= tolerance:
                 outputs, left = true, error
         step = Change(array_api.to_numpy(change), array_api.to_numpy(outputs))
-        return step, replace(state, left=left, progress=found.progress)
+        return step, replace(system, left=left, progress=found.progress)
 
     def _sparse_machine(self, b: Array) -> Array:
         """Kernel ridge regression with the landmarks as basis vectors."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
@@ -25,17 +26,31 @@ _SINGLE_PRECISION_RATIO = 1e6
 
 @dataclass(frozen=True, eq=False)
 class Progress:
-    """The state of a search, from which the next one continues."""
+    """The state of a search, from which the next one continues; arrays are in C order."""
 
-    direction: Array | None  # (n, r) or None: the last direction; ``None`` if there was no step
+    in_files: ClassVar[bool] = True
+
+    direction: Floats | None  # (n, r) or None: the last direction; ``None`` if there was no step
     # (r,) or None: ``r'z`` of the last step, for its residual ``r`` and preconditioned residual
     # ``z``
-    size: Array | None
-    residual: Array  # (n, r): what is left of the right-hand side
+    size: Floats | None
+    residual: Floats  # (n, r): what is left of the right-hand side
 
-    def continues(self, b: Array) -> bool:
-        """Whether a right-hand side is what this search left."""
-        return not largest_norm(b - self.residual) > _SAME_RESIDUAL * largest_norm(b)
+    @classmethod
+    def of(cls, direction: Array | None, size: Array | None, residual: Array) -> Progress:
+        """Copy the arrays from their device."""
+        if direction is None or size is None:
+            return cls(None, None, array_api.to_numpy(residual))
+        return cls(*(array_api.to_numpy(array) for array in (direction, size, residual)))
+
+    def continued(self, b: Array) -> tuple[Array, Array] | None:
+        """The direction and size, if a right-hand side is what this search left."""
+        left = b - array_api.like(self.residual, b)
+        if self.direction is None or self.size is None:
+            return None
+        if largest_norm(left) > _SAME_RESIDUAL * largest_norm(b):
+            return None
+        return array_api.like(self.direction, b), array_api.like(self.size, b)
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,9 +85,7 @@ class ConjugateGradients:
         xp = array_api.namespace(b)
         x, taken = b * 0.0, b * 0.0
         r = b + 0.0
-        p, size = None, None
-        if progress is not None and progress.continues(b):
-            p, size = progress.direction, progress.size
+        p, size = (progress and progress.continued(b)) or (None, None)
         for _ in range(iterations):
             if largest_norm(r) <= tolerance:
                 break
@@ -90,7 +103,7 @@ class ConjugateGradients:
             taken += step * Sp
             r = b - taken
             size = new
-        return SearchResult(x, taken, largest_norm(r), Progress(p, size, r))
+        return SearchResult(x, taken, largest_norm(r), Progress.of(p, size, r))
 
 
 def largest_norm(array: Array) -> float:

@@ -151,17 +151,6 @@ class Conversion:
     distinct: DistinctRows | None  # ``None`` if no two rows are equal but for rounding
     unit: float = 1.0  # A power of two that gradients are divided by
 
-    @classmethod
-    def of(cls, distinct: DistinctRows | None, gradients: Gradients) -> Conversion:
-        """The unit that suits the gradients of the first stage.
-
-        It is 1 with a hessian, since such gradients have a unit of their own.
-        """
-        largest = float(np.abs(gradients.negative_gradient).max(initial=0.0))
-        exponent = np.frexp(largest)[1]
-        is_usual = abs(exponent) <= _USUAL_EXPONENT or gradients.hessian is not None
-        return cls(distinct, 1.0 if is_usual else float(np.ldexp(1.0, exponent)))
-
     def seen(self, gradients: Gradients, sample: RowSample) -> tuple[Gradients, Floats | None]:
         """Gradients and sample weights of the distinct rows."""
         weight = sample.weights_of_all(len(gradients.negative_gradient))
@@ -199,6 +188,14 @@ class Conversion:
             return rows, outputs
         members, places = self.distinct.members(rows)
         return members, outputs[places]
+
+
+def unit_of(gradients: Gradients) -> float:
+    """The unit that suits the gradients of the first stage; 1 with a hessian, which has its own."""
+    largest = float(np.abs(gradients.negative_gradient).max(initial=0.0))
+    exponent = np.frexp(largest)[1]
+    is_usual = abs(exponent) <= _USUAL_EXPONENT or gradients.hessian is not None
+    return 1.0 if is_usual else float(np.ldexp(1.0, exponent))
 
 
 def share_of_rounding(kernel: Kernel, X: Array, D: Floats, seed: int) -> float:

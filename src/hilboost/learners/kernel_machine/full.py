@@ -25,8 +25,7 @@ from hilboost.learners.kernel_machine.all_rows import (
     DirectSolver,
     IterativeNewton,
     IterativeSolver,
-    LinearState,
-    SystemSnapshot,
+    LinearSystem,
     newton_system,
 )
 from hilboost.learners.kernel_machine.config import (
@@ -45,7 +44,7 @@ from hilboost.learners.kernel_machine.descending import (
 )
 from hilboost.learners.kernel_machine.kernel_learner import KernelLearner
 from hilboost.learners.kernel_machine.problem import Change, Component, StageProblem
-from hilboost.learners.kernel_machine.state import MachineSnapshot, MachineState
+from hilboost.learners.kernel_machine.state import MachineRecord, MachineState
 from hilboost.learners.kernel_machine.tuning.choose import Choice
 
 _ILL_CONDITIONED_DIRECT_UP_TO = 12_000  # rows; conjugate gradients would take many steps
@@ -111,19 +110,20 @@ class FullLearner(KernelLearner):
         w = 1.0 if problem.weight is None else problem.weight
         diagonal = problem.regularization / bound / w
         D = np.broadcast_to(diagonal, (problem.n_rows,)).astype(np.float64)
-        if data.linear is None and not data.is_restored:
+        if data.record.own is None:
             factor = data.settle_precision(problem, D)
             problem = replace(problem, regularization=problem.regularization * factor)
             D = D * factor
         so_far = data.component(problem.kernel, problem.n_outputs)
         residual = gradients.negative_gradient / bound - D[:, None] * so_far.alpha
-        if data.linear is None or not data.linear.fits(D):
-            tolerance = self.tolerance * largest_norm(residual)
-            data.begin_linear(self._linear_solver(data, problem, D), tolerance)
+        if data.linear is None or not np.array_equal(D, data.linear.D):
+            data.linear = self._linear_solver(data, problem, D)
+        if data.solver.system is None or not np.array_equal(D, data.solver.system.D):
+            system = LinearSystem(D, self.tolerance * largest_norm(residual))
+            data.note(own=replace(data.solver, system=system))
         step = data.advance(problem, residual, so_far, self.iterations)
         rows = np.arange(problem.n_rows)
-        if data.n_stages == 0 and data.refine_precision(problem.kernel, rows, step.weights):
-            data.linear = None
+        if self._refines(data, problem, step):
             return self._bounded_step(data, problem)
         found = data.step_of(problem, rows, step.weights, step.outputs, data.basis)
         return unspoilt(found, problem, data.gained(problem))
@@ -134,15 +134,14 @@ class FullLearner(KernelLearner):
         size = mean_diagonal(problem.kernel, data.workspace.X)
         D, _ = newton_system(problem, so_far.alpha, size)
         if data.newton is None:
-            if not data.is_restored:
+            if data.record.own is None:
                 factor = data.settle_precision(problem, D.min(axis=1))
-                if factor > 1:
-                    problem = replace(problem, regularization=problem.regularization * factor)
-                    D, _ = newton_system(problem, so_far.alpha, size)
+                problem = replace(problem, regularization=problem.regularization * factor)
+                D, _ = newton_system(problem, so_far.alpha, size)
             first = data.solver.newton
             smallest = float(D.min()) if first is None else first
             data.newton = self._newton_solver(data, problem, smallest)
-            data.solver = replace(data.solver, newton=smallest)
+            data.note(own=replace(data.solver, newton=smallest))
             data.expect_descent(patience=1)
         rows = np.arange(problem.n_rows)
         newton = partial(self._newton_change, data, so_far.alpha, size)
@@ -150,11 +149,21 @@ class FullLearner(KernelLearner):
             change = newton(problem, Change.none(problem, len(rows)))
         else:
             change = data.at_corners(problem, rows, newton, so_far.function)
-        if data.n_stages == 0 and data.refine_precision(problem.kernel, rows, change.weights):
-            data.newton = None
+        if self._refines(data, problem, change):
             return self._newton_step(data, problem)
         step = data.step_of(problem, rows, change.weights, change.outputs, data.basis)
         return step if problem.corners is None else replace(step, is_minimizer=True)
+
+    def _refines(self, data: FullState, problem: StageProblem, change: Change) -> bool:
+        """Whether the first stage begins again, in double precision."""
+        rows = np.arange(problem.n_rows)
+        begins_again = data.record.n_stages == 0 and data.refine_precision(
+            problem.kernel, rows, change.weights
+        )
+        if begins_again:
+            data.linear = data.newton = None
+            data.note(own=replace(data.solver, system=None, newton=None))
+        return begins_again
 
     def _newton_change(
         self, data: FullState, alpha: Floats, size: float, problem: StageProblem, change: Change
@@ -208,12 +217,12 @@ class FullLearner(KernelLearner):
 
 
 @dataclass(frozen=True, eq=False)
-class SolverSnapshot:
+class SolverRecord:
     """The solvers of full stages, whose matrices are computed again."""
 
     in_files: ClassVar[bool] = True
 
-    system: SystemSnapshot | None = None  # of bounded steps
+    system: LinearSystem | None = None  # of bounded steps
     newton: float | None = None  # smallest diagonal entry in the first of the Newton steps
     is_ill_conditioned: bool = False  # whether single precision is too coarse for λ
     keeps_system: bool = False  # whether the next stage has the same ``D``
@@ -221,25 +230,32 @@ class SolverSnapshot:
 
 
 class FullState(MachineState):
-    """The function so far, and the solver of the system of all rows."""
+    """The record of a fit, and the solvers of the systems of all rows."""
 
     iterates = True
 
     def __init__(self, workspace: Workspace, choice: Choice | None = None) -> None:
         super().__init__(workspace, choice)
-        # The system of bounded steps; replaced after every step, and by a new one if ``D`` changes.
-        self.linear: LinearState | None = None
+        # The solver of bounded steps; replaced by a new one if ``D`` changes.
+        self.linear: DirectSolver | IterativeSolver | None = None
         # The solver of Newton steps, the same in all stages.
         self.newton: DirectNewton | IterativeNewton | None = None
-        # The rest of the snapshot; its system is that before the fit was continued.
-        self.solver = SolverSnapshot()
-        self.is_restored = False  # whether earlier stages of a continued fit settled the precision
         self._basis: NDArray | None = None  # that all stages share
+
+    @property
+    def solver(self) -> SolverRecord:
+        """What the record has of the solvers."""
+        return self.record.own or SolverRecord()
+
+    @property
+    def noise(self) -> Floats | None:
+        """Diagonal (n,) of the linear system of bounded steps."""
+        return None if self.solver.system is None else self.solver.system.D
 
     @property
     def converged(self) -> bool:
         """Whether the linear system is solved, or the penalized loss no longer decreases."""
-        return self.solver.is_solved if self.descent is None else super().converged
+        return self.solver.is_solved if self.record.descent is None else super().converged
 
     def settle_precision(self, problem: StageProblem, D: Floats) -> float:
         """Turn to double precision if single is too coarse for λ, for a diagonal ``D`` (n,).
@@ -248,7 +264,7 @@ class FullState(MachineState):
         """
         workspace = self.workspace
         share = share_of_rounding(problem.kernel, workspace.X, D, workspace.seed)
-        self.solver = replace(self.solver, is_ill_conditioned=share > LARGEST_SHARE)
+        self.note(own=SolverRecord(is_ill_conditioned=share > LARGEST_SHARE))
         if self.solver.is_ill_conditioned:
             self.workspace = workspace.in_float64()
         if self.workspace.precision == "float64":
@@ -259,44 +275,30 @@ class FullState(MachineState):
         self.penalize(problem.regularization * factor)
         return factor
 
-    def begin_linear(self, solver: DirectSolver | IterativeSolver, tolerance: float) -> None:
-        """Begin to solve a linear system, or continue a restored one with this diagonal."""
-        system = self.solver.system if self.linear is None else None
-        self.linear = LinearState(solver, tolerance)
-        if system is not None and self.linear.fits(system.D):
-            progress = system.progress(self.workspace.X)
-            self.linear = LinearState(solver, system.tolerance, system.left, progress)
-
     def advance(
         self, problem: StageProblem, residual: Floats, so_far: Component, iterations: int
     ) -> Change:
         """Advance the solution of the linear system."""
         assert self.linear is not None
-        step, self.linear = self.linear.solver.advanced(self.linear, residual, so_far, iterations)
-        self._noise = self.linear.solver.D
-        self.solver = replace(
-            self.solver,
-            keeps_system=problem.gradients.hessian is None,
-            is_solved=largest_norm(residual) <= self.linear.tolerance,
+        assert self.solver.system is not None
+        system = self.solver.system
+        step, system = self.linear.advanced(system, residual, so_far, iterations)
+        self.note(
+            own=replace(
+                self.solver,
+                system=system,
+                keeps_system=problem.gradients.hessian is None,
+                is_solved=largest_norm(residual) <= system.tolerance,
+            )
         )
         return step
 
-    def own_snapshot(self) -> SolverSnapshot:
-        """The state of the solvers, without their matrices."""
-        if self.linear is None and self.newton is None:
-            return self.solver
-        system = None if self.linear is None else SystemSnapshot.of(self.linear)
-        return replace(self.solver, system=system)
-
-    def restore(self, snapshot: MachineSnapshot, terms: Sequence[Term]) -> list[Term]:
+    def restore(self, record: MachineRecord, terms: Sequence[Term]) -> list[Term]:
         """Continue from a snapshot; the next stage computes the matrices again."""
-        restored = super().restore(snapshot, terms)
+        restored = super().restore(record, terms)
         self._basis = restored[-1].model.basis if restored else None
-        solver = snapshot.own
-        if not isinstance(solver, SolverSnapshot):
+        if not isinstance(record.own, SolverRecord):
             raise ValueError("the solver of a kernel machine is missing")
-        self.solver, self.is_restored = solver, True
-        self._noise = None if solver.system is None else solver.system.D
         return restored
 
     @property
@@ -309,19 +311,16 @@ class FullState(MachineState):
     def withdraw(self) -> None:
         """Discard the step and restart conjugate gradients, because the residual changes."""
         super().withdraw()
-        if self.linear is not None:
-            self.linear = LinearState(self.linear.solver, self.linear.tolerance)
-        elif self.solver.system is not None:
-            system = replace(self.solver.system, left=np.inf, search=())
-            self.solver = replace(self.solver, system=system)
+        if self.solver.system is not None:
+            self.note(own=replace(self.solver, system=self.solver.system.restarted))
 
     def stage_added(self, stage: Stage) -> None:
         """Add the step; if all of it was added, the residual may be within the tolerance."""
         super().stage_added(stage)
         added_whole = all((term.coefficient == 1).all() for term in stage.terms)
-        if self.linear is not None and self.solver.keeps_system and added_whole:
-            is_solved = self.solver.is_solved or self.linear.is_solved
-            self.solver = replace(self.solver, is_solved=is_solved)
+        solver = self.solver
+        if solver.system is not None and solver.keeps_system and added_whole:
+            self.note(own=replace(solver, is_solved=solver.is_solved or solver.system.is_solved))
 
     def close(self) -> None:
         """End the threads and release the Gram matrix."""

@@ -26,7 +26,7 @@ from hilboost.learners.kernel_machine.descending import Descending, unspoilt
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.learners.kernel_machine.problem import StageProblem
 from hilboost.learners.kernel_machine.stage_system import StageSolver
-from hilboost.learners.kernel_machine.state import MachineSnapshot, MachineState
+from hilboost.learners.kernel_machine.state import MachineRecord, MachineState
 from hilboost.learners.kernel_machine.tuning.choose import PenaltyChoice, SharedChoice
 
 _PATIENCE = 5
@@ -95,12 +95,12 @@ class KernelLearner(Learner):
         else:
             data.stage_added(stage)
 
-    def snapshot(self, data: MachineState) -> MachineSnapshot | None:
+    def snapshot(self, data: MachineState) -> MachineRecord | None:
         """Return the function so far, the kernel and λ; ``None`` before the first stage."""
         return data.snapshot()
 
     def restore(
-        self, data: MachineState, snapshot: MachineSnapshot | None, terms: Sequence[Term]
+        self, data: MachineState, snapshot: MachineRecord | None, terms: Sequence[Term]
     ) -> Sequence[Term]:
         """Continue from a snapshot."""
         return terms if snapshot is None else data.restore(snapshot, terms)

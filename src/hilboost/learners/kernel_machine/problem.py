@@ -95,10 +95,7 @@ class CornerRows:
 
 @dataclass(frozen=True, eq=False)
 class Component:
-    """The part of the model that lies in the space of one kernel, on the training rows.
-
-    :meth:`add` changes the arrays in place; nothing else does.
-    """
+    """The part of the model that lies in the space of one kernel, on the training rows."""
 
     in_files: ClassVar[bool] = True
 
@@ -111,20 +108,17 @@ class Component:
         """The zero function on ``n`` rows."""
         return cls(kernel, np.zeros((n, n_outputs)), np.zeros((n, n_outputs)))
 
-    def copied(self) -> Component:
-        """Return a copy that later stages do not change."""
-        return replace(self, alpha=self.alpha.copy(), function=self.function.copy())
-
     @property
     def basis(self) -> Ints:
         """Rows whose weights are not zero, in ascending order."""
         return np.flatnonzero(self.alpha.any(axis=1))
 
-    def add(self, rows: Ints, weights: Floats, outputs: Floats, coefficient: Floats) -> None:
-        """Add a multiple of an expansion in distinct rows (m,), with outputs (n, r)."""
-        alpha, function = self.alpha, self.function
+    def plus(self, rows: Ints, weights: Floats, outputs: Floats, coefficient: Floats) -> Component:
+        """The sum with a multiple of an expansion in distinct rows (m,), with outputs (n, r)."""
+        alpha, function = self.alpha.copy(), self.function.copy()
         alpha[rows] += coefficient * weights
         function += coefficient * outputs
+        return replace(self, alpha=alpha, function=function)
 
 
 @dataclass(frozen=True, eq=False)

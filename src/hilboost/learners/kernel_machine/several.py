@@ -20,19 +20,18 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
-from hilboost.kernels import Kernel, Sum
+from hilboost.kernels import Sum
 from hilboost.learners.kernel_machine.config import KernelMachineConfig, Workspace
 from hilboost.learners.kernel_machine.descending import Descending, Descent
 from hilboost.learners.kernel_machine.kernel_learner import KernelLearner
 from hilboost.learners.kernel_machine.problem import StageProblem
 from hilboost.learners.kernel_machine.stage_system import (
-    ReweightedSnapshot,
     ReweightedStages,
     origins,
     require_kept,
     require_squared_error,
 )
-from hilboost.learners.kernel_machine.state import MachineSnapshot, MachineState, likely_amplitude
+from hilboost.learners.kernel_machine.state import MachineRecord, MachineState, likely_amplitude
 from hilboost.learners.kernel_machine.summary import StageKernels
 from hilboost.learners.kernel_machine.tuning.choose import Choice
 
@@ -102,16 +101,17 @@ class SeveralKernelsLearner(KernelLearner):
 
 
 @dataclass(frozen=True, eq=False)
-class SeveralSnapshot:
-    """The machine of each kernel, and which one made which stage."""
+class SeveralRecord:
+    """Which kernel made which stage, and in a snapshot the machine of each kernel."""
 
     in_files: ClassVar[bool] = True
 
     is_least_squares: bool
-    record: StageKernels
-    states: list[MachineSnapshot]
-    reweighted: ReweightedSnapshot | None  # for stages whose weights are set anew
-    functions: list[Floats] | None  # if the stages have the sum of the kernels
+    stage_kernels: StageKernels
+    # (n, r) float64 each: values of each kernel, if each stage is one of their sum
+    functions: tuple[Floats, ...] | None = None
+    reweighted: ReweightedStages | None = None  # for stages whose weights are set anew
+    machines: tuple[MachineRecord, ...] = ()
 
 
 class SeveralKernelsState(MachineState):
@@ -125,18 +125,19 @@ class SeveralKernelsState(MachineState):
         super().__init__(workspace)  # shared by all kernels
         self._stage = stage
         self.states: list[MachineState] = []  # one for each kernel; empty before the first stage
-        self._is_least_squares = False
-        # (n, r) float64 each: values of each kernel, if each stage is one of their sum
-        self._functions: list[Floats] | None = None
         self._best = 0
-        self._reweighted: ReweightedStages | None = None
         self._steps: tuple[Descending, ...] = ()
 
     @property
-    def kernels(self) -> tuple[Kernel, ...]:
-        """The kernels with their amplitudes."""
-        assert self.choice is not None
-        return self.choice.parts
+    def own(self) -> SeveralRecord:
+        """The part of the record beside that of one machine."""
+        found: SeveralRecord = self.record.own
+        return found
+
+    @property
+    def stage_kernels(self) -> StageKernels | None:  # type: ignore[override]
+        """The kernels of the stages."""
+        return self.record.own and self.own.stage_kernels
 
     def begin(self, gradients: Gradients, sample: RowSample) -> None:
         """Choose the amplitudes of the kernels and λ; begin the machine of each kernel."""
@@ -144,15 +145,15 @@ class SeveralKernelsState(MachineState):
         seen, weight = self.seen(gradients, sample)
         self.iterates = stage.name == "full"
         choice = self.chosen(stage.setting, seen, weight)
-        self._is_least_squares = gradients.hessian is None
-        self.descent = Descent(_PATIENCE[stage.name or ""], _LEAST_FALL)
-        kernels = choice.parts
-        self.stage_kernels = StageKernels.of(kernels)
+        kernels, functions = choice.parts, None
+        own = SeveralRecord(gradients.hessian is None, StageKernels.of(kernels))
         if gradients.corners is not None:
-            zero = np.zeros_like(seen.negative_gradient)
-            self._functions, kernels = [zero] * len(kernels), (choice.kernel,)
+            functions = (np.zeros_like(seen.negative_gradient),) * len(kernels)
+            kernels = (choice.kernel,)
+        descent = Descent(_PATIENCE[stage.name or ""], _LEAST_FALL)
+        self.note(descent=descent, own=replace(own, functions=functions))
         for state, kernel in zip(self._begun(len(kernels)), kernels, strict=True):
-            state.choice = Choice(kernel, choice.regularization)
+            state.note(choice=Choice(kernel, choice.regularization))
 
     def _begun(self, n_machines: int) -> list[MachineState]:
         """Begin the machine of each kernel, or that of their sum."""
@@ -163,25 +164,24 @@ class SeveralKernelsState(MachineState):
         self.states += [self._stage.state(workspace) for _ in range(n_machines)]
         return self.states
 
-    def own_snapshot(self) -> SeveralSnapshot:
-        """The machines of the kernels."""
-        assert self.stage_kernels is not None
-        states = [state.snapshot() for state in self.states]
-        return SeveralSnapshot(
-            self._is_least_squares,
-            self.stage_kernels,
-            [state for state in states if state is not None],
-            None if self._reweighted is None else self._reweighted.snapshot(),
-            self._functions,
+    def snapshot(self) -> MachineRecord | None:
+        """What later stages need, with the machines of the kernels."""
+        record = super().snapshot()
+        if record is None:
+            return None
+        machines = [state.snapshot() for state in self.states]
+        own = replace(
+            self.own,
+            reweighted=self.own.reweighted and self.own.reweighted.kept,
+            machines=tuple(machine for machine in machines if machine is not None),
         )
+        return replace(record, own=own)
 
-    def restore(self, snapshot: MachineSnapshot, terms: Sequence[Term]) -> list[Term]:
+    def restore(self, record: MachineRecord, terms: Sequence[Term]) -> list[Term]:
         """Continue from a snapshot; return the terms so far, as terms of the machines."""
-        super().restore(snapshot, ())
-        own: SeveralSnapshot = snapshot.own
-        self._is_least_squares, self.stage_kernels = own.is_least_squares, own.record
-        self._functions = own.functions
-        makers = own.record.chosen.tolist()
+        super().restore(record, ())
+        own = self.own
+        makers = own.stage_kernels.chosen.tolist()
         if own.functions is not None:
             makers = [0] * len(makers)
         if own.reweighted is not None:
@@ -189,15 +189,18 @@ class SeveralKernelsState(MachineState):
         if len(makers) != len(terms):
             raise ValueError("the number of stages of several kernels is inconsistent")
         restored = list(terms)
-        machines = self._begun(len(own.states))
-        for k, (state, before) in enumerate(zip(machines, own.states, strict=True)):
+        states = self._begun(len(own.machines))
+        for k, (state, before) in enumerate(zip(states, own.machines, strict=True)):
             places = [place for place, by in enumerate(makers) if by == k]
             found = state.restore(before, [terms[place] for place in places])
             for place, term in zip(places, found, strict=True):
                 restored[place] = term
         if own.reweighted is not None:
-            self._reweighted = ReweightedStages.restored(own.reweighted, restored)
+            self._note(reweighted=own.reweighted.restored(restored))
         return restored
+
+    def _note(self, **changes: Any) -> None:
+        self.note(own=replace(self.own, **changes))
 
     def take_best(self) -> int:
         """The kernel whose proposal has the largest decrease; the first of several."""
@@ -215,17 +218,19 @@ class SeveralKernelsState(MachineState):
         (step,) = self.proposed
         model = step.term.model
         problem = StageProblem(model.kernel, self.choice.regularization, seen, weight)
-        self._reweighted = self._reweighted or ReweightedStages.of(problem)
-        require_kept(self.workspace, problem.n_outputs, 1 + len(self._reweighted))
-        self._steps = tuple(self._reweighted.add(model, step.outputs, problem))
+        before = self.own.reweighted or ReweightedStages.of(problem)
+        require_kept(self.workspace, problem.n_outputs, 1 + len(before.rows))
+        after, steps = before.after(model, step.outputs, problem)
+        self._note(reweighted=after)
+        self._steps = tuple(steps)
         return self.conversion.shown(self._steps)
 
     def stage_added(self, stage: Stage) -> None:
         """Add the stage to the function of its kernel, with the coefficients of the rules."""
-        assert self.descent is not None
-        assert self.stage_kernels is not None
+        descent = self.record.descent
+        assert descent is not None
         (step,), maker = self.proposed, self._best
-        if self._functions is not None:
+        if self.own.functions is not None:
             maker = self._add_to_functions(stage.terms[0])
         if self._steps:
             self._add_reweighted(stage)
@@ -237,33 +242,36 @@ class SeveralKernelsState(MachineState):
                     state.stage_added(stage)
                 else:
                     state.withdraw()
-        self.descent = self.descent.after(stage, step)
-        functions = self._functions or [_function(state) for state in self.states]
+        self.note(descent=descent.after(stage, step))
+        n_outputs = step.outputs.shape[1]
+        functions = self.own.functions or [_function(one, n_outputs) for one in self.states]
         norms = np.array([self._squared_norm(values) for values in functions])
-        self.stage_kernels = self.stage_kernels.after(maker, norms)
+        self._note(stage_kernels=self.own.stage_kernels.after(maker, norms))
         self.proposed = ()
 
     def _add_to_functions(self, term: Term) -> int:
         """Add a stage of the sum; return the position of the kernel with the largest part in it."""
-        assert self._functions is not None
+        assert self.own.functions is not None
+        assert self.choice is not None
         (state,) = self.states
         model = state.proposed[0].term.model
         weights = array_api.like(term.coefficient * model.weights, state.workspace.X, "float64")
         outputs, parts = [], list(Sum((model.kernel,)).parts)
-        for kernel in self.kernels:
+        for kernel in self.choice.parts:
             n_parts = len(Sum((kernel,)).parts)  # sums are flattened
             part, parts = Sum(tuple(parts[:n_parts])), parts[n_parts:]
             gram = state.workspace.gram(part, None, model.rows)
             outputs.append(array_api.to_numpy(gram.times(weights)))
-        pairs = zip(self._functions, outputs, strict=True)
-        self._functions = [function + values for function, values in pairs]
+        pairs = zip(self.own.functions, outputs, strict=True)
+        self._note(functions=tuple(function + values for function, values in pairs))
         return int(np.argmax([float((values**2).sum()) for values in outputs]))
 
     def _add_reweighted(self, stage: Stage) -> None:
         """Add to the function of each kernel the terms that are functions of it."""
         pairs = list(zip(stage.terms, self._steps, strict=True))
         for state in self.states:
-            own = {id(kernel) for kernel in state.kernels}
+            own = {id(one.kernel) for one in state.record.components}
+            own |= {id(one.term.model.kernel) for one in state.proposed}
             state.add([pair for pair in pairs if id(pair[1].term.model.kernel) in own])
         self._steps = ()
 
@@ -291,12 +299,13 @@ class SeveralKernelsState(MachineState):
         ``λ y'(K + D)⁻¹y`` is twice the minimum of the penalized loss, for the sum ``K`` of the
         kernels.  A function close to the minimizer has almost the same penalized loss.
         """
-        parts = [part for state in self.states for part in state.components]
-        if not parts or not self._is_least_squares or self.choice is None:
+        parts = [part for state in self.states for part in state.record.components]
+        if not parts or not self.own.is_least_squares or self.choice is None:
             return 1.0
-        function = np.sum([_function(state) for state in self.states], axis=0)
-        if function.shape[1] != residual.shape[1]:
+        n_outputs = residual.shape[1]
+        if parts[0].function.shape[1] != n_outputs:
             return 1.0
+        function = np.sum([_function(state, n_outputs) for state in self.states], axis=0)
         left = (self.conversion.means(residual) - function) ** 2
         weight, regularization = self.workspace.weight, max(self.choice.regularization, 1e-300)
         loss = float((left if weight is None else left * weight[:, None]).sum())
@@ -312,7 +321,7 @@ class SeveralKernelsState(MachineState):
         super().close()
 
 
-def _function(state: MachineState) -> Floats:
-    """Values of a function on the distinct training rows, (n, r); zero before its first stage."""
-    values = [component.function for component in state.components]
-    return values[0] if len(values) == 1 else np.sum(values, axis=0)
+def _function(state: MachineState, n_outputs: int) -> Floats:
+    """Values of a function on the distinct training rows, (n, r)."""
+    zero = np.zeros((state.workspace.n_rows, n_outputs))
+    return np.sum([zero, *(one.function for one in state.record.components)], axis=0)

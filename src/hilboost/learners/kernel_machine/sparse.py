@@ -33,13 +33,12 @@ from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.learners.kernel_machine.kernel_learner import KernelLearner
 from hilboost.learners.kernel_machine.problem import StageProblem
 from hilboost.learners.kernel_machine.stage_system import (
-    ReweightedSnapshot,
     ReweightedStages,
     StageSolver,
     require_kept,
     require_squared_error,
 )
-from hilboost.learners.kernel_machine.state import MachineSnapshot, MachineState
+from hilboost.learners.kernel_machine.state import MachineRecord, MachineState
 
 _JITTER = 1e-9
 _TOLERANCE = 1e-6  # of the residual, relative to the first one
@@ -186,7 +185,7 @@ class SparseLearner(KernelLearner):
         self, data: SparseState, problem: StageProblem, rng: np.random.Generator
     ) -> Descending | None:
         """A stage with all basis vectors so far, if it is its turn; at corners, with new ones."""
-        if self.refit_every is None or (data.n_stages + 1) % (self.refit_every + 1) != 0:
+        if self.refit_every is None or (data.record.n_stages + 1) % (self.refit_every + 1) != 0:
             return None
         used = data.component(problem.kernel, problem.n_outputs).basis
         products = problem.n_rows * float(len(used) + self.n_basis) ** 2
@@ -252,7 +251,7 @@ class SparseLearner(KernelLearner):
         basis = scored[:: max(1, len(scored) // min(self.n_basis, _BASIS_OF_GAINS))]
         candidates = [
             replace(problem, kernel=kernel)
-            for kernel in data.scaled_kernels(problem.kernel, self.length_scale_factors)
+            for kernel in data.stretched(problem.kernel, self.length_scale_factors)
         ]
         solver = self._solver(data, problem)
         gains = [solver.system(data, one, basis, scored).gain() for one in candidates]
@@ -260,49 +259,35 @@ class SparseLearner(KernelLearner):
 
 
 class SparseState(MachineState):
-    """The function so far, and what sparse stages share."""
-
-    def __init__(self, workspace: Workspace) -> None:
-        super().__init__(workspace)
-        self._scaled_kernels: tuple[Kernel, ...] = ()
-        self._reweighted: ReweightedStages | None = None
+    """The record of a fit; its own part are the stages that are reweighted."""
 
     @property
     def n_reweighted(self) -> int:
         """Number of stages whose weights are set anew after each stage."""
-        return 0 if self._reweighted is None else len(self._reweighted)
+        return 0 if self.record.own is None else len(self.record.own.rows)
 
-    @property
-    def kernels(self) -> tuple[Kernel, ...]:
-        """The kernel of the choice, and that with other length scales."""
-        return (*super().kernels, *self._scaled_kernels)
+    def snapshot(self) -> MachineRecord | None:
+        """What later stages need, without the models."""
+        record = super().snapshot()
+        return record and replace(record, own=record.own and record.own.kept)
 
-    def own_snapshot(self) -> ReweightedSnapshot | None:
-        """The outputs of all stages if these are reweighted."""
-        return None if self._reweighted is None else self._reweighted.snapshot()
-
-    def restore(self, snapshot: MachineSnapshot, terms: Sequence[Term]) -> list[Term]:
-        """Continue from a snapshot, with the same multiples of the length scales."""
-        self._scaled_kernels = tuple(snapshot.kernels[1:])
-        restored = super().restore(snapshot, terms)
-        if snapshot.own is not None:
-            self._reweighted = ReweightedStages.restored(snapshot.own, restored)
+    def restore(self, record: MachineRecord, terms: Sequence[Term]) -> list[Term]:
+        """Continue from a snapshot, with the models of the terms."""
+        restored = super().restore(record, terms)
+        if record.own is not None:
+            self.note(own=record.own.restored(restored))
         return restored
 
-    def scaled_kernels(self, kernel: Kernel, factors: tuple[float, ...]) -> tuple[Kernel, ...]:
-        """The kernel with multiples of its length scales: the same objects in every stage.
-
-        Components of the function so far are identified by their kernels.
-        """
-        if not self._scaled_kernels:
-            self._scaled_kernels = tuple(
-                kernel if factor == 1 else kernel.stretched(factor) for factor in factors
-            )
-        return self._scaled_kernels
+    def stretched(self, kernel: Kernel, factors: tuple[float, ...]) -> list[Kernel]:
+        """The kernel with multiples of its length scales; the objects of known ones."""
+        kernels = [kernel if factor == 1 else kernel.stretched(factor) for factor in factors]
+        return [self.known(one) or one for one in kernels]
 
     def reweighted(
         self, model: KernelExpansion, outputs: Floats, problem: StageProblem
     ) -> list[Descending]:
         """A new stage with its weight, and the earlier ones with the change of theirs."""
-        self._reweighted = self._reweighted or ReweightedStages.of(problem)
-        return self._reweighted.add(model, outputs, problem)
+        before = self.record.own or ReweightedStages.of(problem)
+        own, steps = before.after(model, outputs, problem)
+        self.note(own=own)
+        return steps

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 import scipy.linalg
@@ -179,7 +179,7 @@ def minimize_quotient(H: Floats, g: Floats, start: Floats, iterations: int) -> F
     return a * (float(g @ a) / curvature) if curvature > 0 else np.zeros_like(a)
 
 
-@dataclass
+@dataclass(frozen=True, eq=False)
 class Reweighting:
     """Recursion for the weights ``c`` that minimize ``½ |y - F c|² + ½ λ c'Qc``.
 
@@ -194,12 +194,14 @@ class Reweighting:
     in_files: ClassVar[bool] = True
 
     regularization: float  # λ
-    G: list[Floats] = field(default_factory=list, repr=False)  # (n,) float64 for each stage
-    L: Floats = field(default_factory=lambda: np.empty((0, 0)), repr=False)  # (j, j) float64
-    M: Floats = field(default_factory=lambda: np.empty((0, 0)), repr=False)  # (j, j) float64
+    G: tuple[Floats, ...] = ()  # (n,) float64 for each stage
+    L: Floats = field(default_factory=lambda: np.empty((0, 0)))  # (j, j) float64
+    M: Floats = field(default_factory=lambda: np.empty((0, 0)))  # (j, j) float64
 
-    def add(self, f: Floats, q: Floats, q_own: float, residual: Floats) -> tuple[float, Floats]:
-        """Return the weight of a new stage, and the changes of the weights of the earlier ones.
+    def after(
+        self, f: Floats, q: Floats, q_own: float, residual: Floats
+    ) -> tuple[Reweighting, float, Floats]:
+        """Add a stage; also return its weight, and the changes of those of the earlier stages.
 
         ``f`` (n,) are its outputs and ``residual`` (n,) is ``y - F c`` before it, both multiplied
         by the roots of the sample weights, if any.  ``q`` (j - 1,) are inner products of the stage
@@ -224,103 +226,84 @@ class Reweighting:
         b = float(g @ residual)  # equal to d'y, but accurate late in boosting
         own = b / (l_own * size) if size > 0 else 0.0
         change = -own * _solve(self.L, low + l_own * eta, transposed=True)
-        self.L = _grown(self.L, low, l_own)
-        self.M = _grown(self.M, m, np.sqrt(size))
-        self.G.append(g)
-        return own, change
-
-    def copied(self) -> Self:
-        """Return a copy that later stages do not change."""
-        return replace(self, G=list(self.G))
+        grown = Reweighting(
+            lam, (*self.G, g), _grown(self.L, low, l_own), _grown(self.M, m, np.sqrt(size))
+        )
+        return grown, own, change
 
 
 @dataclass(frozen=True, eq=False)
-class ReweightedSnapshot:
-    """The stages whose weights are set anew after each stage."""
+class ReweightedStages:
+    """The stages so far, whose weights are set anew after each stage."""
 
     in_files: ClassVar[bool] = True
 
-    recursions: list[Reweighting]  # one for each output
-    rows: list[Ints]  # list of (m,) int64: basis vectors of each stage
-    weights: list[Floats]  # list of (m, r) float64
-    outputs: list[Floats]  # list of (n, r) float64
-
-
-class ReweightedStages:
-    """The stages so far, and the recursion of each output; :meth:`add` changes them in place."""
-
-    def __init__(self, recursions: list[Reweighting]) -> None:
-        self._recursions = recursions
-        self._stages: list[Descending] = []
+    recursions: tuple[Reweighting, ...]  # one for each output
+    rows: tuple[Ints, ...] = ()  # (m,) int64 for each stage: basis vectors
+    weights: tuple[Floats, ...] = ()  # (m, r) float64
+    outputs: tuple[Floats, ...] = ()  # (n, r) float64
+    models: tuple[KernelExpansion, ...] = ()  # not in snapshots
 
     @classmethod
-    def of(cls, problem: StageProblem) -> Self:
+    def of(cls, problem: StageProblem) -> ReweightedStages:
         """No stages."""
-        return cls([Reweighting(problem.regularization) for _ in range(problem.n_outputs)])
+        return cls((Reweighting(problem.regularization),) * problem.n_outputs)
 
-    def snapshot(self) -> ReweightedSnapshot:
-        """State that later stages need."""
-        models = [stage.term.model for stage in self._stages]
-        return ReweightedSnapshot(
-            [recursion.copied() for recursion in self._recursions],
-            [model.rows for model in models if model.rows is not None],
-            [model.weights for model in models],
-            [stage.outputs for stage in self._stages],
-        )
+    @property
+    def kept(self) -> ReweightedStages:
+        """What snapshots have: the models are those of terms."""
+        return replace(self, models=())
 
-    @classmethod
-    def restored(cls, snapshot: ReweightedSnapshot, terms: Sequence[Term]) -> Self:
-        """The stages of a snapshot: each has its own term and changes of all earlier ones."""
-        n = len(snapshot.rows)
+    def restored(self, terms: Sequence[Term]) -> ReweightedStages:
+        """The stages with the objects of the terms: each adds a term, and one for each before."""
+        n = len(self.rows)
         if 2 * len(terms) != n * (n + 1):
             raise ValueError("the number of reweighted stages is inconsistent")
-        made = cls([recursion.copied() for recursion in snapshot.recursions])
-        parts = zip(snapshot.rows, snapshot.weights, snapshot.outputs, strict=True)
-        for k, (rows, weights, outputs) in enumerate(parts):
-            model = terms[k * (k + 1) // 2].model
-            made._stages.append(Descending.of(replace(model, rows=rows, weights=weights), outputs))
-        return made
+        firsts: list[KernelExpansion] = [terms[k * (k + 1) // 2].model for k in range(n)]
+        parts = zip(firsts, self.rows, self.weights, strict=True)
+        models = (replace(model, rows=rows, weights=weights) for model, rows, weights in parts)
+        return replace(self, models=tuple(models))
 
-    def __len__(self) -> int:
-        return len(self._stages)
-
-    def add(
+    def after(
         self, model: KernelExpansion, outputs: Floats, problem: StageProblem
-    ) -> list[Descending]:
-        """Return a new stage with its weight by (27), and the earlier ones with their changes.
+    ) -> tuple[ReweightedStages, list[Descending]]:
+        """Add a stage; also return it with its weight by (27), and the others with their changes.
 
         ``outputs`` (n, r) are its values on the training rows.
         """
         assert model.rows is not None
-        weight = problem.weight
+        weight, before = problem.weight, list(zip(self.models, self.outputs, strict=True))
         root = np.ones(problem.n_rows) if weight is None else np.sqrt(weight)
         own = np.empty(problem.n_outputs)
-        changes = np.empty((len(self), problem.n_outputs))
-        for k, recursion in enumerate(self._recursions):
-            q = np.array([_inner_product(model, k, old) for old in self._stages])
-            q_own = float(model.weights[:, k] @ outputs[model.rows, k])
+        changes = np.empty((len(before), problem.n_outputs))
+        grown = []
+        for k, recursion in enumerate(self.recursions):
+            q = np.array([_inner_product(model, k, old, values) for old, values in before])
+            q_own = _inner_product(model, k, model, outputs)
             f, residual = root * outputs[:, k], root * problem.gradients.negative_gradient[:, k]
-            own[k], changes[:, k] = recursion.add(f, q, q_own, residual)
-        new = Descending.of(model, outputs)
-        weighted = [_with_coefficient(new, own)]
-        weighted += [
-            _with_coefficient(old, change)
-            for old, change in zip(self._stages, changes, strict=True)
+            added, own[k], changes[:, k] = recursion.after(f, q, q_own, residual)
+            grown.append(added)
+        made = ReweightedStages(
+            tuple(grown),
+            (*self.rows, model.rows),
+            (*self.weights, model.weights),
+            (*self.outputs, outputs),
+            (*self.models, model),
+        )
+        stages, coefficients = [(model, outputs), *before], [own, *changes]
+        return made, [
+            Descending(Term(one, slice(0, problem.n_outputs), by), outputs=values)
+            for (one, values), by in zip(stages, coefficients, strict=True)
         ]
-        self._stages.append(new)
-        return weighted
 
 
-def _with_coefficient(stage: Descending, coefficient: Floats) -> Descending:
-    term = Term(stage.term.model, stage.term.columns, coefficient)
-    return Descending(term, outputs=stage.outputs)
-
-
-def _inner_product(new: KernelExpansion, column: int, old: Descending) -> float:
+def _inner_product(
+    new: KernelExpansion, column: int, old: KernelExpansion, outputs: Floats
+) -> float:
     """Of the functions of two stages; functions of different kernels are penalized separately."""
-    if old.term.model.kernel is not new.kernel:
+    if old.kernel is not new.kernel:
         return 0.0
-    return float(new.weights[:, column] @ old.outputs[new.rows, column])
+    return float(new.weights[:, column] @ outputs[new.rows, column])
 
 
 def origins(n_stages: int) -> list[int]:

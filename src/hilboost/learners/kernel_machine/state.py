@@ -24,9 +24,9 @@ from hilboost.learners.kernel_machine.descending import (
     Descending,
     Descent,
     loses_digits,
+    unit_of,
 )
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
-from hilboost.learners.kernel_machine.inputs import Inputs
 from hilboost.learners.kernel_machine.problem import (
     Change,
     Component,
@@ -46,27 +46,25 @@ from hilboost.learners.kernel_machine.tuning.choose import (
 
 
 @dataclass(frozen=True, eq=False)
-class MachineSnapshot:
-    """State from which a machine continues, besides its rows and the gradients."""
+class MachineRecord:
+    """The function so far, the kernel and λ: what a fit continues from, besides its rows."""
 
     in_files: ClassVar[bool] = True
 
-    unit: float  # that of the gradients
-    precision: str  # dtype of the kernel values
-    kernels: list[Kernel]  # that of the choice, followed by others that components can have
-    choice: Choice
-    descent: Descent | None
-    n_stages: int
-    components: list[Component]
+    unit: float | None = None  # that of the gradients; ``None`` before the first stage
+    precision: str = ""  # dtype of the kernel values, in a snapshot
+    choice: Choice | None = None  # ``None`` before the first stage
+    descent: Descent | None = None  # of the penalized loss so far, if the fit ends with it
+    n_stages: int = 0
+    components: tuple[Component, ...] = ()  # one for each kernel
     own: Any = None  # what the learner adds, such as the state of its solver
 
 
 class MachineState:
-    """The function so far, the kernel and λ; each learner adds the state of its solver.
+    """The record of a fit, and what is not kept of it: Gram matrices, factors, threads.
 
     This is the ``data`` of the methods of a learner, which the boosting loop holds.  Its methods
-    change it in place, because it holds arrays of n rows and Gram matrices, which are not copied.
-    All parts but the components are immutable and are replaced as a whole.
+    replace the record.
     """
 
     stage_kernels: StageKernels | None = None  # of the stages, if there are several kernels
@@ -78,22 +76,30 @@ class MachineState:
 
     def __init__(self, workspace: Workspace, choice: Choice | None = None) -> None:
         self.workspace = workspace  # replaced at most once, by that in double precision
-        self.conversion = Conversion(workspace.distinct)  # the first stage sets its unit
-        self._has_begun = False
-        self.choice = choice  # ``None`` before the first stage
-        # Decrease of the penalized loss so far, if the fit ends with it.
-        self.descent: Descent | None = None
-        self.n_stages = 0
-        self._components: dict[int, Component] = {}
+        self.record = MachineRecord(choice=choice)
         self._first: tuple[Gradients, Floats | None] | None = None
         self.proposed: tuple[Descending, ...] = ()  # for the distinct rows
-        self._noise: Floats | None = None
         self._corners: CornerRows | None = None
+
+    def note(self, **changes: Any) -> None:
+        """Replace some fields of the record."""
+        self.record = replace(self.record, **changes)
+
+    @property
+    def choice(self) -> Choice | None:
+        """Kernel and λ; ``None`` before the first stage."""
+        return self.record.choice
 
     @property
     def noise(self) -> Floats | None:
         """Diagonal (n,) of the linear system that the function solves, if there is one."""
-        return self._noise
+        return None
+
+    @property
+    def conversion(self) -> Conversion:
+        """To distinct rows, and to the unit of the gradients."""
+        unit = self.record.unit
+        return Conversion(self.workspace.distinct, 1.0 if unit is None else unit)
 
     @property
     def trial(self) -> tuple[Ints, Floats] | None:
@@ -106,13 +112,12 @@ class MachineState:
     @property
     def converged(self) -> bool:
         """Whether the penalized loss was observed, and no longer decreases."""
-        return self.descent is not None and self.descent.has_ended
+        return self.record.descent is not None and self.record.descent.has_ended
 
     def seen(self, gradients: Gradients, sample: RowSample) -> tuple[Gradients, Floats | None]:
         """Gradients and sample weights of the distinct rows, in the unit of the first gradients."""
-        if not self._has_begun:
-            self._has_begun = True
-            self.conversion = Conversion.of(self.workspace.distinct, gradients)
+        if self.record.unit is None:
+            self.note(unit=unit_of(gradients))
             observed = gradients.negative_gradient / self.conversion.unit
             self.workspace = self.workspace.observing(observed, sample.dependence)
             if self.shared is not None:
@@ -138,7 +143,8 @@ class MachineState:
             found = find() if self.shared is None else self.shared.settled(find)
             # A time limit may end the search of another worker earlier.
             exchange = self.workspace.exchange
-            self.choice = found if exchange is None else exchange.first(found)
+            self.note(choice=found if exchange is None else exchange.first(found))
+        assert self.choice is not None
         return self.choice
 
     def problem(
@@ -152,15 +158,15 @@ class MachineState:
     def penalize(self, regularization: float) -> None:
         """Set λ for this and later stages."""
         assert self.choice is not None
-        self.choice = replace(self.choice, regularization=regularization)
+        self.note(choice=replace(self.choice, regularization=regularization))
 
     def expect_descent(self, patience: int) -> None:
         """Observe the decrease of the penalized loss, if it is not observed yet.
 
         The descent ends after ``patience`` consecutive stages with a negligible decrease.
         """
-        if self.descent is None:
-            self.descent = Descent(patience)
+        if self.record.descent is None:
+            self.note(descent=Descent(patience))
 
     def restart(self, regularization: float, least_fall: float) -> None:
         """Begin another fit from the function so far, with the same Gram matrix.
@@ -168,7 +174,7 @@ class MachineState:
         The descent ends at a relative decrease of the penalized loss of ``least_fall``.
         """
         self.penalize(regularization)
-        self.descent = Descent(1, least_fall)
+        self.note(descent=Descent(1, least_fall))
 
     def refine_precision(self, kernel: Kernel, rows: Ints, weights: Floats) -> bool:
         """Turn to double precision if an expansion is inaccurate in single; whether it did."""
@@ -183,61 +189,46 @@ class MachineState:
         self.workspace = workspace.in_float64()
         return True
 
-    @property
-    def components(self) -> tuple[Component, ...]:
-        """Components of the function so far, one for each kernel."""
-        return tuple(self._components.values())
-
     def component(self, kernel: Kernel, n_outputs: int) -> Component:
         """The component of the function so far in the space of a kernel."""
-        if id(kernel) not in self._components:  # a component keeps its kernel, and so its id
-            zero = Component.zero(kernel, self.workspace.n_rows, n_outputs)
-            self._components[id(kernel)] = zero
-        return self._components[id(kernel)]
+        for found in self.record.components:
+            if found.kernel is kernel:
+                return found
+        return Component.zero(kernel, self.workspace.n_rows, n_outputs)
 
-    @property
-    def kernels(self) -> tuple[Kernel, ...]:
-        """Kernels that components can have: by default, that of the choice."""
-        assert self.choice is not None
-        return (self.choice.kernel,)
+    def known(self, kernel: Kernel) -> Kernel | None:
+        """The kernel of a component that is equal to this one: components belong to objects."""
+        kernels = [one.kernel for one in self.record.components]
+        return next((one for one in kernels if are_equal(one, kernel)), None)
 
-    def snapshot(self) -> MachineSnapshot | None:
-        """State that later stages need; ``None`` before the first stage."""
-        if self.choice is None or not self._has_begun:
+    def snapshot(self) -> MachineRecord | None:
+        """What later stages need; ``None`` before the first stage."""
+        if self.choice is None or self.record.unit is None:
             return None
-        return MachineSnapshot(
-            self.conversion.unit,
-            self.workspace.precision,
-            list(self.kernels),
-            self.choice,
-            self.descent,
-            self.n_stages,
-            [component.copied() for component in self.components],
-            self.own_snapshot(),
-        )
+        return replace(self.record, precision=self.workspace.precision)
 
-    def own_snapshot(self) -> Any:
-        """State that the learner adds to the snapshot; by default, nothing."""
-        return None
-
-    def restore(self, snapshot: MachineSnapshot, terms: Sequence[Term]) -> list[Term]:
-        """Continue from a snapshot; return the terms so far with this kernel and these inputs.
+    def restore(self, record: MachineRecord, terms: Sequence[Term]) -> list[Term]:
+        """Continue from a snapshot; return the terms so far with its kernels and these inputs.
 
         Predictions add up expansions that share these objects.
         """
-        n_rows = self.workspace.n_rows
-        self.conversion, self._has_begun = replace(self.conversion, unit=snapshot.unit), True
-        self.choice, self.descent = snapshot.choice, snapshot.descent
-        self.n_stages = snapshot.n_stages
-        if self.workspace.precision != snapshot.precision:
+        if self.workspace.precision != record.precision:
             self.workspace = self.workspace.in_float64()
-        if self.workspace.precision != snapshot.precision:
-            raise ValueError("the precision of a kernel machine is inconsistent")
-        for part in snapshot.components:
-            if not part.alpha.shape == part.function.shape == (n_rows, *part.alpha.shape[1:]):
-                raise ValueError("the weights of a kernel machine have the wrong shape")
-            self._components[id(part.kernel)] = part.copied()
-        return [shared(term, self.kernels, self.workspace.inputs) for term in terms]
+        n_rows = self.workspace.n_rows
+        shapes = [(one.alpha.shape, one.function.shape) for one in record.components]
+        is_valid = all(a == b == (n_rows, *a[1:]) for a, b in shapes)
+        if not is_valid or self.workspace.precision != record.precision:
+            raise ValueError("a kernel machine has the wrong shape or precision")
+        self.record = record
+        return [self._shared(term) for term in terms]
+
+    def _shared(self, term: Term[KernelExpansion]) -> Term:
+        """Return the term with its kernel and inputs replaced by equal objects of the machine."""
+        model, inputs = term.model, self.workspace.inputs
+        kernel = self.known(model.kernel)
+        if kernel is None or not are_equal(inputs, model.inputs):
+            raise ValueError("the stages of a kernel machine have another kernel or other inputs")
+        return term.with_model(replace(model, kernel=kernel, inputs=inputs))
 
     def gained(self, problem: StageProblem) -> Floats:
         """Decrease of the penalized squared error by the stages so far, (r,).
@@ -273,24 +264,25 @@ class MachineState:
 
     def withdraw(self) -> None:
         """Discard the proposed steps, because another kernel or learner made the stage."""
-        self.n_stages += 1
-        self.proposed = ()
+        self.add(())
 
     def stage_added(self, stage: Stage) -> None:
         """Add the proposed steps with the coefficients that the rules set."""
-        if self.descent is not None:
+        if self.record.descent is not None:
             (step,) = self.proposed
-            self.descent = self.descent.after(stage, step)
+            self.note(descent=self.record.descent.after(stage, step))
         self.add(zip(stage.terms, self.proposed, strict=True))
 
     def add(self, steps: Iterable[tuple[Term, Descending]]) -> None:
-        """Add steps with the coefficients of terms."""
+        """Add steps with the coefficients of terms, as one stage."""
+        components = {id(one.kernel): one for one in self.record.components}
         for term, step in steps:
-            model = step.term.model
+            model, coefficient = step.term.model, term.coefficient
             assert model.rows is not None
-            component = self.component(model.kernel, len(term.coefficient))
-            component.add(model.rows, model.weights, step.outputs, term.coefficient)
-        self.n_stages += 1
+            key = id(model.kernel)
+            before = components.get(key) or self.component(model.kernel, len(coefficient))
+            components[key] = before.plus(model.rows, model.weights, step.outputs, coefficient)
+        self.note(n_stages=self.record.n_stages + 1, components=tuple(components.values()))
         self.proposed = ()
 
     def meets_corners(self, problem: StageProblem, basis: Ints) -> bool:
@@ -300,7 +292,7 @@ class MachineState:
         step of Newton's method suffices: the bases limit the decrease.
         """
         is_whole = len(basis) == problem.n_rows
-        return problem.corners is not None and (self.n_stages == 0 or is_whole)
+        return problem.corners is not None and (self.record.n_stages == 0 or is_whole)
 
     def at_corners(
         self, problem: StageProblem, basis: Ints, newton: Newton, function: Floats
@@ -321,9 +313,9 @@ class MachineState:
 
         ``y'(K + D)⁻¹y / n``, for the targets minus the start value ``y`` (n, r).
         """
-        if self.choice is None or id(self.choice.kernel) not in self._components:
+        if self.choice is None:
             return 1.0
-        alpha = self._components[id(self.choice.kernel)].alpha
+        alpha = self.component(self.choice.kernel, 0).alpha
         if alpha.shape[1] != residual.shape[1]:
             return 1.0
         product = float((self.conversion.means(residual) * alpha).sum())
@@ -332,15 +324,6 @@ class MachineState:
     def close(self) -> None:
         """End the threads; subclasses release their Gram matrices."""
         self.workspace.team.__exit__()
-
-
-def shared(term: Term[KernelExpansion], kernels: Sequence[Kernel], inputs: Inputs) -> Term:
-    """Return the term with its objects replaced by equal objects among the given ones."""
-    model = term.model
-    kernel = next((one for one in kernels if are_equal(one, model.kernel)), None)
-    if kernel is None or not are_equal(inputs, model.inputs):
-        raise ValueError("the stages of a kernel machine have another kernel or other inputs")
-    return term.with_model(replace(model, kernel=kernel, inputs=inputs))
 
 
 def likely_amplitude(
