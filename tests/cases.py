@@ -714,7 +714,7 @@ def model_arrays(model: Any) -> list[np.ndarray]:
             tree = part.model
             arrays.append(part.coefficient)
             if isinstance(tree, MetricExpansion):
-                arrays += [tree.centers, tree.weights, tree.features.factors]
+                arrays += [tree.centers, tree.weights, tree.features.scale]
                 continue
             arrays += [
                 tree.column,

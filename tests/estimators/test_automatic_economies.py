@@ -1,12 +1,14 @@
 """``learner="auto"``: stages that are not fitted twice, and length scales that suit the loss."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from hilboost import BoostingRegressor
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.target import Target
-from hilboost.learners.kernel_machine.features import Features
+from hilboost.learners.kernel_machine.inputs import encoded_features
 from hilboost.learners.kernel_machine.metric_learner import MetricKernelLearner
 from hilboost.learners.kernel_machine.tuning.scoring import Rows
 from hilboost.losses import SquaredError
@@ -49,9 +51,10 @@ def test_a_loss_other_than_squares_may_have_a_longer_length_scale(kind, losses):
 
 
 def test_all_features_are_divided():
-    features = Features.of(np.where(X > 1.8, np.nan, X), LINEAR.Y, None)
-    for one in (features, features.rotated(RNG.normal(size=(features.width, 2)))):
-        np.testing.assert_allclose(one.divided(1.3)(X) * 1.3, one(X))
+    features = encoded_features(np.where(X > 1.8, np.nan, X), LINEAR.Y, None)
+    rotated = replace(features, rotation=RNG.normal(size=(features.width, 2)))
+    for one in (features, rotated):
+        np.testing.assert_allclose(one.scaled(np.full(one.width, 1 / 1.3))(X) * 1.3, one(X))
 
 
 def test_what_another_weight_of_the_trees_gains_is_no_merit_of_the_kernel_machine():

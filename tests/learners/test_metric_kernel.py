@@ -12,7 +12,7 @@ from hilboost.core.errors import InvalidParameter
 from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
 from hilboost.learners.kernel_machine.expansion import MetricExpansion
-from hilboost.learners.kernel_machine.features import Features, level_numbers
+from hilboost.learners.kernel_machine.inputs import encoded_features, level_numbers
 from hilboost.learners.kernel_machine.metric_learner import (
     MetricKernelLearner,
     NormalEquations,
@@ -236,7 +236,7 @@ def test_the_error_with_fewer_centers_is_that_of_least_squares(weight):
 
 def as_they_are(table):
     """Features that are the columns."""
-    found = Features.of(table, table[:, :1], None)
+    found = encoded_features(table, table[:, :1], None)
     ones, width = np.ones(table.shape[1]), np.full(table.shape[1], np.inf)
     return replace(found, low=-width, high=width, center=0 * ones, scale=ones)
 
@@ -274,7 +274,7 @@ def test_with_all_rows_as_centers_both_systems_have_one_solution():
 def test_features_are_bounded_and_complete():
     table = np.column_stack([np.arange(200.0), np.ones(200), RNG.normal(size=200)])
     table[5, 0], table[6, 0], table[:50, 2] = 1e300, -np.inf, np.nan
-    features = Features.of(table, np.ones((200, 1)), None)
+    features = encoded_features(table, np.ones((200, 1)), None)
     assert features.columns.tolist() == [0, 2]
     assert features.missing.tolist() == [2]
     found = features(table)
@@ -298,7 +298,7 @@ def test_levels_become_their_mean_targets():
 
 def test_unknown_levels_are_the_mean():
     table = np.column_stack([RNG.integers(3, size=100).astype(float), RNG.normal(size=100)])
-    features = Features.of(table, (table[:, :1] == 1) * 1.0, None, [(0, 3)])
+    features = encoded_features(table, (table[:, :1] == 1) * 1.0, None, [(0, 3)])
     unknown = features(np.array([[np.nan, 0.0], [-1.0, 0.0], [7.0, 0.0]]))
     assert (unknown == unknown[0]).all()
 

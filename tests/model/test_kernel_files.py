@@ -36,7 +36,7 @@ from hilboost.kernels import (
 )
 from hilboost.learners.kernel_machine import summary
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
-from hilboost.learners.kernel_machine.inputs import Inputs
+from hilboost.learners.kernel_machine.feature_map import FeatureMap
 from hilboost.learners.wrapped import LinearModel
 from hilboost.model import AdditiveModel
 from hilboost.model.codecs import ClassCodec
@@ -249,7 +249,7 @@ def test_rows_are_written_once(tmp_path):
 def expansion(basis, kernel=None, inputs=None, r=1):
     return KernelExpansion(
         Gaussian(1.0) if kernel is None else kernel,
-        Inputs.unchanged(3) if inputs is None else inputs,
+        FeatureMap.unscaled(3) if inputs is None else inputs,
         basis,
         np.arange(1.0, 1 + r * len(basis)).reshape(-1, r),
     )
@@ -422,6 +422,8 @@ EDITS = {
     "scale negative": lambda a: {"inputs.scale": -a["inputs.scale"]},
     "center infinite": lambda a: {"inputs.centre": changed(a["inputs.centre"], (0, 1), np.inf)},
     "two centers": lambda a: {"inputs.centre": np.repeat(a["inputs.centre"], 2, axis=0)},
+    "no such column": lambda a: {"inputs.columns": changed(a["inputs.columns"], (0, 2), 3)},
+    "fewer columns": lambda a: {"inputs.columns": changed(a["inputs.columns"], (0, 2), -1)},
     "fewer scales": lambda a: {"inputs.scale": a["inputs.scale"][:, :2]},
     "noise negative": lambda a: {"noise": changed(a["noise"], 0, -1.0)},
     "noise missing": lambda a: {"noise": changed(a["noise"], 0, np.nan)},
@@ -440,7 +442,8 @@ def test_edited_arrays(path, change):
 
 
 def test_a_missing_array(path, content):
-    needed = set(contents(path)[0]) - {"noise", "calibration.levels"}  # older files have neither
+    optional = {"noise", "calibration.levels", "inputs.columns"}  # older files have none of them
+    needed = set(contents(path)[0]) - optional
     for name in needed:
         path.write_bytes(content)
         arrays, metadata = contents(path)
@@ -501,7 +504,7 @@ def test_edited_kernels(path, content, kernel):
 @pytest.mark.parametrize("case", NATIVE, ids=ids(NATIVE))
 def test_files_hold_every_kernel(case, tmp_path):
     basis = np.nan_to_num(case.draw(np.random.default_rng(0), 12))
-    inputs = Inputs.unchanged(basis.shape[1])
+    inputs = FeatureMap.unscaled(basis.shape[1])
     model = additive([[expansion(basis, case.make(), inputs)]])
     files.write(tmp_path / "m", model, {"n_features_in": basis.shape[1]})
     loaded, _, _ = files.read(tmp_path / "m")

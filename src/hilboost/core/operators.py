@@ -28,3 +28,6 @@ class OperatorGraph(Protocol):
 
     def as_numbers(self, name: str) -> str:
         """Convert a value to float64, with 1 for true and 0 for false, and return its name."""
+
+    def rounded(self, name: str) -> str:
+        """Round a value to float32, and return the name of the float64 values."""

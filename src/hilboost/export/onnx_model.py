@@ -38,30 +38,11 @@ from hilboost.export.onnx_graph import (
     constants_of,
 )
 from hilboost.export.scalar_trees import scalar_trees
-from hilboost.kernels.base import block_operators
-from hilboost.learners.kernel_machine.expansion import KernelExpansion, merge
-from hilboost.learners.kernel_machine.inputs import _FARTHEST
+from hilboost.learners.kernel_machine.expansion import merge
 from hilboost.losses._parameter_kinds import FARTHEST, LARGEST_LOGIT
 from hilboost.model import AdditiveModel
 from hilboost.model.fitted import FittedModel
 from hilboost.persistence.atomic import as_path, atomic_path
-
-
-def add_expansion(graph: Graph, X: str, model: KernelExpansion) -> str:
-    """Add ``k(x, basis) weights``, (n, r) or (1, r)."""
-    if model.inputs.completion is not None:
-        X = model.inputs.completion.operators(graph, X)
-    if model.inputs.bounds is not None:
-        X = graph.add("Max", X, graph.constant(model.inputs.bounds.low))
-        X = graph.add("Min", X, graph.constant(model.inputs.bounds.high))
-    centered = graph.add("Sub", X, graph.constant(model.inputs.center))
-    scaled = graph.add("Div", centered, graph.constant(model.inputs.scale))
-    rows = graph.add("Clip", scaled, graph.constant(-_FARTHEST), graph.constant(_FARTHEST))
-    if model.basis.dtype == np.float32:
-        rows = graph.rounded(rows)  # as for the basis vectors, so that codes stay equal
-    basis = np.asarray(model.basis, dtype=np.float64)
-    block = block_operators(model.kernel, graph, rows, basis)
-    return graph.add("MatMul", block, graph.constant(model.weights))
 
 
 def add_inverse_link(graph: Graph, raw: str, loss: Loss) -> str:
@@ -259,10 +240,9 @@ def _add_raw(graph: Graph, X: str, model: AdditiveModel, n_codes: Mapping[int, i
     for expansion, columns in merge(expansions):
         outputs = np.zeros((len(expansion.basis), r))
         outputs[:, columns] = expansion.weights
-        whole = KernelExpansion(expansion.kernel, expansion.inputs, expansion.basis, outputs)
-        sums.append(add_expansion(graph, X, whole))
+        sums.append(replace(expansion, weights=outputs).operators(graph, X))
     sums += others
-    if any(term.model.inputs.completion is None for term in expansions):
+    if any(term.model.inputs.numbers is None for term in expansions):
         # Make the whole row NaN, because clipping and comparisons would remove NaN.
         sums.append(graph.row_sums(graph.add("Mul", X, graph.constant(0.0))))
     elif forest is None and not others:

@@ -20,7 +20,8 @@ from hilboost.core.operators import OperatorGraph
 from hilboost.core.plain_values import are_finite, are_tables
 from hilboost.core.row_sample import RowSample
 from hilboost.core.split_settings import SplitSettings
-from hilboost.learners.kernel_machine.inputs import Inputs
+from hilboost.learners.kernel_machine.feature_map import FeatureMap
+from hilboost.learners.kernel_machine.inputs import with_scales
 
 _FARTHEST = 1e15  # in standard deviations, as for kernel machines
 LevelWeights = tuple[tuple[int, Floats], ...]
@@ -165,7 +166,8 @@ class RidgeLearner(Learner):
         categorical = [column for column, _ in self.categorical]
         filled = _filled(X, weight)
         filled[:, categorical] = 0.0
-        inputs = Inputs.of(filled, weight, tuple(categorical))
+        unscaled = FeatureMap.unscaled(filled.shape[1])
+        inputs = with_scales(unscaled, filled, weight, tuple(categorical))
         Z = standardized(X, inputs.center, inputs.scale)
         Z[:, categorical] = 0.0
         indicators = [

@@ -11,8 +11,9 @@ machines share the first rows of an array.  Each of these is written once::
 ``part.coefficient`` (n_parts, r); ``expansion.basis`` (n_expansions,) and ``expansion.weights``
 (flat, (m, r) each); ``basis.rows``, ``basis.length``, ``basis.kernel``, ``basis.inputs``
 (n_bases,): the first ``length`` of an array of rows; ``rows.0``, … (m, d) float32 or float64;
+``inputs.columns`` (n_inputs, q), -1 after the last one of each, all columns without this array;
 ``inputs.centre``, ``inputs.scale``, and ``inputs.low`` and ``inputs.high`` if values are bounded
-(n_inputs, d).  If missing values are replaced, by ``inputs.numbers`` (n_inputs, d),
+(n_inputs, q + p).  If missing values are replaced, by ``inputs.numbers`` (n_inputs, q),
 ``inputs.missing`` is 1 for columns with an indicator, which stands behind all columns, and -1 for
 inputs without missing values.  Kernels are descriptions in the header.
 """
@@ -20,16 +21,17 @@ inputs without missing values.  Kernels are descriptions in the header.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from hilboost.core.base_model import Term
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.errors import IncompatibleParts
 from hilboost.kernels import Kernel, from_description, to_description
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
-from hilboost.learners.kernel_machine.inputs import Bounds, Completion, Inputs
+from hilboost.learners.kernel_machine.feature_map import UNBOUNDED, FeatureMap
 from hilboost.persistence.require import (
     Arrays,
     require,
@@ -46,7 +48,7 @@ NAMES = frozenset(
         *("expansion.basis", "expansion.weights"),
         *("basis.rows", "basis.length", "basis.kernel", "basis.inputs"),
         *("inputs.centre", "inputs.scale", "inputs.low", "inputs.high"),
-        *("inputs.numbers", "inputs.missing"),
+        *("inputs.columns", "inputs.numbers", "inputs.missing"),
     }
 )
 _DEEPEST = 64
@@ -100,40 +102,37 @@ def to_arrays(
         "expansion.weights": np.concatenate([m.weights.ravel() for m in expansions.items]),
         "basis.kernel": np.array([kernel for _, kernel, _ in bases.items], dtype=np.int64),
         "basis.inputs": np.array([number for _, _, number in bases.items], dtype=np.int64),
-        "inputs.centre": _stacked([each.center for each in inputs.items], 0.0),
-        "inputs.scale": _stacked([each.scale for each in inputs.items], 1.0),
     }
-    arrays |= _bounds_to_arrays(inputs.items) | _completions_to_arrays(inputs.items)
-    return arrays, [describe(kernel, writer) for kernel in kernels.items]
+    return arrays | _maps_to_arrays(inputs.items), [describe(one, writer) for one in kernels.items]
 
 
-def _bounds_to_arrays(inputs: list[Inputs]) -> Arrays:
-    """Collect the bounds of all inputs, if any has some."""
-    if all(each.bounds is None for each in inputs):
-        return {}
-    bounds = [each.bounds or Bounds.none(len(each.center)) for each in inputs]
-    return {
-        "inputs.low": _stacked([each.low for each in bounds], 0.0),
-        "inputs.high": _stacked([each.high for each in bounds], 0.0),
+def _maps_to_arrays(maps: list[FeatureMap]) -> Arrays:
+    """Collect the scales of all inputs, and the bounds and numbers if any has some."""
+    arrays = {
+        "inputs.columns": _stacked([each.columns for each in maps], -1),
+        "inputs.centre": _stacked([each.center for each in maps], 0.0),
+        "inputs.scale": _stacked([each.scale for each in maps], 1.0),
     }
+    if any(each.is_bounded for each in maps):
+        arrays["inputs.low"] = _stacked([each.low for each in maps], 0.0)
+        arrays["inputs.high"] = _stacked([each.high for each in maps], 0.0)
+    if any(each.numbers is not None for each in maps):
+        arrays["inputs.numbers"] = _stacked([_numbers(each) for each in maps], 0.0)
+        arrays["inputs.missing"] = _stacked([_indicated(each) for each in maps], 0)
+    return arrays
 
 
-def _completions_to_arrays(inputs: list[Inputs]) -> Arrays:
-    """Collect the completions of all inputs, if any has one."""
-    given = [each.completion for each in inputs]
-    known = [completion for completion in given if completion is not None]
-    if not known:
-        return {}
-    d = len(known[0].numbers)
-    missing = np.full((len(given), d), -1, dtype=np.int64)
-    for row, completion in zip(missing, given, strict=True):
-        if completion is not None:
-            row[:] = np.isin(np.arange(d), completion.indicated)
-    numbers = [np.zeros(d) if each is None else each.numbers for each in given]
-    return {"inputs.numbers": np.stack(numbers), "inputs.missing": missing}
+def _numbers(inputs: FeatureMap) -> Floats:
+    return np.zeros(len(inputs.columns)) if inputs.numbers is None else inputs.numbers
 
 
-def _stacked(rows: list[Floats], fill: float) -> Floats:
+def _indicated(inputs: FeatureMap) -> Ints:
+    if inputs.numbers is None:
+        return np.full(len(inputs.columns), -1)
+    return np.isin(inputs.columns, inputs.missing).astype(np.int64)
+
+
+def _stacked(rows: list[np.ndarray], fill: float) -> np.ndarray:
     """Rows of different lengths as one array."""
     width = max(map(len, rows))
     return np.stack([np.append(row, np.full(width - len(row), fill)) for row in rows])
@@ -224,46 +223,55 @@ def _is_too_deep(description: Any) -> bool:
     return False
 
 
-def _inputs(arrays: Arrays, n_features: int) -> list[Inputs]:
+def _inputs(arrays: Arrays, n_features: int) -> list[FeatureMap]:
     center = require_finite(arrays, "inputs.centre", 2)
     scale = require_finite(arrays, "inputs.scale", 2)
-    completions = _completions(arrays, len(center), n_features)
-    widths = [n_features if each is None else each.n_columns for each in completions]
-    width = max(widths, default=n_features)
-    require(center.shape[1] == width and center.shape == scale.shape, "inputs.centre")
-    require(bool((scale > 0).all()), "inputs.scale")
-    parts = zip(center, scale, _bounds(arrays, center), completions, widths, strict=True)
-    return [
-        Inputs(c[:w].copy(), s[:w].copy(), b if b is None else b.first(w), completion)
-        for c, s, b, completion, w in parts
-    ]
+    low, high = _bounds(arrays, center.shape)
+    require(center.shape == scale.shape, "inputs.centre")
+    maps = []
+    for k, (columns, numbers, missing) in enumerate(_completions(arrays, len(center), n_features)):
+        width = len(columns) + len(missing)
+        own = [one[k, :width].copy() for one in (low, high, center, scale)]
+        maps.append(FeatureMap(columns, (), numbers, missing, own[0], own[1], own[2], own[3]))
+    widest = max((len(one.columns) + len(one.missing) for one in maps), default=n_features)
+    require(center.shape[1] == widest, "inputs.centre")
+    require(all(one.is_valid(n_features) for one in maps), "inputs.scale")
+    return maps
 
 
-def _completions(arrays: Arrays, n: int, n_features: int) -> list[Completion | None]:
-    """Read the completion of each of the inputs."""
-    if "inputs.numbers" not in arrays and "inputs.missing" not in arrays:
-        return [None] * n
-    numbers = require_finite(arrays, "inputs.numbers", 2)
-    missing = require_array(arrays, "inputs.missing", np.int64, 2)
-    require(numbers.shape == missing.shape == (n, n_features), "inputs.numbers")
+def _completions(
+    arrays: Arrays, n: int, n_features: int
+) -> Iterator[tuple[Ints, Floats | None, Ints]]:
+    """Read the columns of each of the inputs, the numbers of missing cells, and the indicated."""
+    every = {"inputs.columns": np.tile(np.arange(n_features), (n, 1))}
+    columns = require_array(every | arrays, "inputs.columns", np.int64, 2)
+    numbers, missing = np.zeros(columns.shape), np.full(columns.shape, -1)
+    if "inputs.numbers" in arrays or "inputs.missing" in arrays:
+        numbers = require_finite(arrays, "inputs.numbers", 2)
+        missing = require_array(arrays, "inputs.missing", np.int64, 2)
+    require(numbers.shape == missing.shape == columns.shape, "inputs.numbers")
+    require(len(columns) == n, "inputs.columns")
     require(bool(np.isin(missing, (-1, 0, 1)).all()), "inputs.missing")
-    return [
-        None if (own == -1).any() else Completion(row.copy(), np.flatnonzero(own == 1))
-        for row, own in zip(numbers, missing, strict=True)
-    ]
+    for row, own, flags in zip(columns, numbers, missing, strict=True):
+        q = int(np.count_nonzero(row >= 0))
+        require(q > 0, "inputs.columns")
+        is_refused = bool((flags[:q] == -1).any())
+        indicated = row[:q][flags[:q] == 1]
+        yield row[:q].copy(), None if is_refused else own[:q].copy(), indicated
 
 
-def _bounds(arrays: Arrays, center: Floats) -> list[Bounds | None]:
-    """Read the bounds of each of the inputs."""
-    if "inputs.low" not in arrays and "inputs.high" not in arrays:
-        return [None] * len(center)
-    low, high = (require_finite(arrays, name, 2) for name in ("inputs.low", "inputs.high"))
-    require(low.shape == high.shape == center.shape, "inputs.low")
+def _bounds(arrays: Arrays, shape: tuple[int, ...]) -> tuple[Floats, Floats]:
+    """Read the bounds of the inputs."""
+    names = ("inputs.low", "inputs.high")
+    if arrays.keys().isdisjoint(names):
+        return np.full(shape, -UNBOUNDED), np.full(shape, UNBOUNDED)
+    low, high = (require_finite(arrays, name, 2) for name in names)
+    require(low.shape == high.shape == shape, "inputs.low")
     require(bool((low <= high).all()), "inputs.high")
-    return [Bounds(a.copy(), b.copy()) for a, b in zip(low, high, strict=True)]
+    return low, high
 
 
-def _widths(arrays: Arrays, scalings: list[Inputs], n_kernels: int) -> list[int]:
+def _widths(arrays: Arrays, scalings: list[FeatureMap], n_kernels: int) -> list[int]:
     """Number of columns of the rows that each kernel is evaluated for."""
     n = len(require_array(arrays, "basis.kernel", np.int64))
     of_kernel = require_below(arrays, "basis.kernel", n_kernels, n)
@@ -273,10 +281,10 @@ def _widths(arrays: Arrays, scalings: list[Inputs], n_kernels: int) -> list[int]
     return [widths[k] for k in range(n_kernels)]
 
 
-Basis = tuple[Kernel, Inputs, np.ndarray]
+Basis = tuple[Kernel, FeatureMap, np.ndarray]
 
 
-def _bases(arrays: Arrays, kernels: list[Kernel], scalings: list[Inputs]) -> list[Basis]:
+def _bases(arrays: Arrays, kernels: list[Kernel], scalings: list[FeatureMap]) -> list[Basis]:
     lengths = require_array(arrays, "basis.length", np.int64).tolist()
     n = len(lengths)
     of_rows = require_below(arrays, "basis.rows", n, n)

@@ -20,7 +20,7 @@ from hilboost.core.base_model import Stage, Term
 from hilboost.core.dtypes import Floats
 from hilboost.core.target import Target
 from hilboost.learners.kernel_machine.expansion import MetricExpansion
-from hilboost.learners.kernel_machine.features import columns_of
+from hilboost.learners.kernel_machine.feature_map import columns_of
 from hilboost.learners.kernel_machine.metric_learner import MetricKernelLearner
 from hilboost.learners.kernel_machine.tuning.scoring import Rows
 from hilboost.learners.mixed import MixedLearner

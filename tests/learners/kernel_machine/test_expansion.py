@@ -1,5 +1,7 @@
 """Sums of kernel expansions, merged and one by one."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -7,10 +9,10 @@ from hilboost.core.base_model import Term
 from hilboost.core.errors import InvalidData
 from hilboost.kernels import Gaussian, Matern
 from hilboost.learners.kernel_machine.expansion import KernelExpansion, merge
-from hilboost.learners.kernel_machine.inputs import Inputs
+from hilboost.learners.kernel_machine.feature_map import FeatureMap
 
 GAUSSIAN, MATERN = Gaussian(1.0), Matern(2.0, 1.5)
-INPUTS = Inputs(np.array([1.0, -1.0]), np.array([2.0, 0.5]))
+INPUTS = replace(FeatureMap.unscaled(2), center=np.array([1.0, -1.0]), scale=np.array([2.0, 0.5]))
 
 
 def expansion(rng, m, r, kernel=GAUSSIAN, inputs=INPUTS, dtype=np.float64, rows=None):
@@ -49,7 +51,7 @@ def test_an_expansion_is_its_formula():
 @pytest.mark.parametrize("n_threads", [1, 2])
 def test_sums_are_those_of_the_parts(dtype, n_threads):
     rng = np.random.default_rng(0)
-    others = Inputs.unchanged(2)
+    others = FeatureMap.unscaled(2)
     parts = [
         part(expansion(rng, 5, 3, dtype=dtype)),
         part(expansion(rng, 9, 1, dtype=dtype), 2),

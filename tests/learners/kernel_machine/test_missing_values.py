@@ -14,7 +14,7 @@ from hilboost import (
     to_onnx,
 )
 from hilboost.core.errors import InvalidData
-from hilboost.learners.kernel_machine.inputs import Completion
+from hilboost.learners.kernel_machine.inputs import completing
 
 NAN = np.nan
 X = np.array([[1.0, NAN, 0], [3, 5, 1], [9, 7, NAN], [4, NAN, 1]])
@@ -30,34 +30,33 @@ def table(n=200, share=0.3, seed=0):
 
 
 def test_medians_and_indicators():
-    complete = Completion.of(X, None, categorical=(2,))
+    found = completing(X, None, categorical=(2,))
     np.testing.assert_array_equal(
-        complete(X), [[1, 5, 0, 1], [3, 5, 1, 0], [9, 7, -2, 0], [4, 5, 1, 1]]
+        found.complete(X), [[1, 5, 0, 1], [3, 5, 1, 0], [9, 7, -2, 0], [4, 5, 1, 1]]
     )
-    assert complete.n_columns == 4
-    np.testing.assert_array_equal(Completion.of(X[1:2], None)(X[:1]), [[1, 5, 0]])
+    assert found.width == 4
+    np.testing.assert_array_equal(completing(X[1:2], None).complete(X[:1]), [[1, 5, 0]])
 
 
 def test_a_column_without_values_is_zero_and_has_no_indicator():
-    complete = Completion.of(np.column_stack([X[:, 0], np.full(4, NAN)]), None)
-    np.testing.assert_array_equal(complete(X[:, :2])[:, 1], [0, 5, 7, 0])
-    assert not len(complete.indicated)
+    found = completing(np.column_stack([X[:, 0], np.full(4, NAN)]), None)
+    np.testing.assert_array_equal(found.complete(X[:, :2])[:, 1], [0, 5, 7, 0])
+    assert not len(found.missing)
 
 
 @given(st.lists(st.integers(1, 4), min_size=4, max_size=4))
 def test_weights_are_repetitions(weight):
-    weighted = Completion.of(X, np.array(weight, dtype=float))
-    repeated = Completion.of(np.repeat(X, weight, axis=0), None)
+    weighted = completing(X, np.array(weight, dtype=float))
+    repeated = completing(np.repeat(X, weight, axis=0), None)
     np.testing.assert_array_equal(weighted.numbers, repeated.numbers)
-    np.testing.assert_array_equal(weighted.indicated, repeated.indicated)
+    np.testing.assert_array_equal(weighted.missing, repeated.missing)
 
 
 def test_the_place_in_a_wider_table():
-    complete, columns = Completion.of(X, None), np.array([1, 2, 4])
+    found, columns = completing(X, None), np.array([1, 2, 4])
     wide = np.full((4, 6), NAN)
     wide[:, columns] = X
-    found = complete.placed(columns, 6)(wide)
-    np.testing.assert_array_equal(found[:, complete.places(columns, 6)], complete(X))
+    np.testing.assert_array_equal(found.placed(columns)(wide), found(X))
 
 
 @pytest.mark.parametrize(

@@ -25,13 +25,8 @@ from hilboost.core.row_sample import RowSample
 from hilboost.kernels import Kernel, Sum
 from hilboost.kernels.gram import Gram
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
-from hilboost.learners.kernel_machine.inputs import (
-    Bounds,
-    Completion,
-    Inputs,
-    have_like_spreads,
-    require_complete,
-)
+from hilboost.learners.kernel_machine.feature_map import FeatureMap
+from hilboost.learners.kernel_machine.inputs import completing, have_like_spreads, with_scales
 from hilboost.reductions.rows import first_rows, row_ranks
 
 _OFTEN, _FEW_DISTINCT = 10, 200
@@ -154,7 +149,7 @@ class Workspace:
     :class:`~hilboost.learners.kernel_machine.descending.Conversion` convert to them.
     """
 
-    inputs: Inputs  # scales the columns
+    inputs: FeatureMap
     X: Array  # (n, d) array: scaled rows, in the dtype of the kernel values
     weight: Floats | None  # (n,) float64 or None: sample weights
     memory: float  # bytes for Gram matrices
@@ -221,7 +216,8 @@ class Workspace:
         """The workspace with kernel values in double precision, if the user left the choice."""
         if self.source is None:
             return self
-        return replace(self, X=self.inputs(self.source, self.X, "float64"), source=None)
+        X = array_api.like(self.inputs(self.source), self.X, "float64")
+        return replace(self, X=X, source=None)
 
     def rows_of(self, rows: Ints) -> Ints:
         """Numbers of the distinct rows that some rows of the table are equal to."""
@@ -291,25 +287,26 @@ class KernelMachineConfig:
     def prepare(self, X: Floats, weight: Floats | None, seed: int, n_threads: int) -> Workspace:
         """Scale the rows and start the threads."""
         X = np.asarray(X, dtype=np.float64)
-        completion = None
+        inputs = FeatureMap.unscaled(X.shape[1])
         if self.given_kernel is None:
-            completion = Completion.of(X, weight, self.categorical)
-        else:
-            require_complete(X)
+            inputs = completing(X, weight, self.categorical)
+        complete = inputs.complete(X)
+        if self.given_kernel is not None:
             self.given_kernel.check(X.shape[1])
-        complete = X if completion is None else completion(X)
         distinct = DistinctRows.of(complete, weight)
         if distinct is not None:
             first = distinct.first
             X, complete, weight = X[first], complete[first], distinct.sums(distinct.weight)
-        inputs = replace(self._inputs(complete, weight), completion=completion)
+        inputs = self._scaled(inputs, complete, weight)
         precision = self.precision
         if precision == "auto":
             precision = "float64" if len(X) <= _FLOAT64_UP_TO else "float32"
-        beside = None if self.device is None else _empty_on(self.device)
+        scaled: Array = inputs(X, precision)
+        if self.device is not None:
+            scaled = array_api.like(scaled, _empty_on(self.device), precision)
         return Workspace(
             inputs=inputs,
-            X=inputs(X, beside, precision),
+            X=scaled,
             weight=weight,
             memory=memory_budget(self.memory_budget),
             seed=seed,
@@ -319,18 +316,17 @@ class KernelMachineConfig:
             row_weight=self.row_weight,
         )
 
-    def _inputs(self, X: Floats, weight: Floats | None) -> Inputs:
-        """Scaling of the columns; those that some of several kernels reads raw are not scaled."""
+    def _scaled(self, inputs: FeatureMap, X: Floats, weight: Floats | None) -> FeatureMap:
+        """Scale the columns, except for those that some of several kernels reads raw."""
         kernel, is_auto = self.given_kernel, self.standardize == "auto"
         if self.kernels and is_auto:
             raw = Sum(self.kernels).raw_columns(X.shape[1])
             if raw:
-                return Inputs.of(X, weight, tuple(sorted({*self.categorical, *raw})))
+                return with_scales(inputs, X, weight, tuple(sorted({*self.categorical, *raw})))
         elif not self.standardize or (is_auto and kernel is not None and kernel.reads_raw_columns):
-            return Inputs.unchanged(X.shape[1])
+            return inputs
         common = is_auto and have_like_spreads(X)
-        bounds = Bounds.of(X, weight, self.categorical) if is_auto else None
-        return Inputs.of(X, weight, self.categorical, common, bounds)
+        return with_scales(inputs, X, weight, self.categorical, common, bounded=is_auto)
 
 
 def _empty_on(device: str) -> Array:

@@ -16,11 +16,10 @@ from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.errors import InvalidData
 from hilboost.core.operators import OperatorGraph
 from hilboost.core.plain_values import are_finite
-from hilboost.kernels import Additive, Kernel, OnColumns
+from hilboost.kernels import Additive, Kernel
 from hilboost.kernels.base import block_operators
 from hilboost.kernels.gram import Gram, row_blocks
-from hilboost.learners.kernel_machine.features import Features
-from hilboost.learners.kernel_machine.inputs import Inputs
+from hilboost.learners.kernel_machine.feature_map import FeatureMap
 from hilboost.learners.kernel_machine.tuning.metric import KERNEL
 
 Tiles = Callable[[slice, slice], Floats]
@@ -36,7 +35,7 @@ class KernelExpansion(BaseModel):
     family: ClassVar[Literal["expansions"]] = "expansions"
 
     kernel: Kernel
-    inputs: Inputs  # scaling of the columns
+    inputs: FeatureMap
     # (m, d) float32 or float64: scaled basis vectors; their dtype determines that of the kernel
     # values
     basis: NDArray
@@ -51,7 +50,7 @@ class KernelExpansion(BaseModel):
 
     def evaluate(self, X: Floats, team: ThreadTeam) -> Floats:
         """Raw predictions (n, r) on several threads."""
-        scaled = self.inputs(X, dtype=str(self.basis.dtype))
+        scaled = self.inputs(X, self.basis.dtype)
         outputs = Gram(self.kernel, scaled, self.basis, team=team).times(self.weights)
         if not np.isfinite(outputs.sum()) and not np.isfinite(outputs).all():
             row = int(np.flatnonzero(~np.isfinite(outputs).all(axis=1))[0])
@@ -64,32 +63,20 @@ class KernelExpansion(BaseModel):
     def placed(
         self, columns: NDArray[np.intp], width: int, shared: dict[int, Any]
     ) -> KernelExpansion:
-        """Return the same expansion, with a kernel on the given columns of a wider table."""
+        """Return the same function of the given columns of a wider table."""
+        key = id(self.inputs)
+        if key not in shared:
+            shared[key] = self.inputs.placed(columns)
+        return replace(self, inputs=shared[key])
 
-        def once(part: object, make: Callable[[], Any]) -> Any:
-            if id(part) not in shared:
-                shared[id(part)] = make()
-            return shared[id(part)]
-
-        own, inputs, basis = self.kernel, self.inputs, self.basis
-        completion, places, wide_width = inputs.completion, columns, width
-        if completion is not None:
-            places = completion.places(columns, width)
-            wide_width = width + len(completion.indicated)
-            completion = completion.placed(columns, width)
-
-        def widened(rows: NDArray, fill: float) -> NDArray:
-            wide = np.full((*rows.shape[:-1], wide_width), fill, dtype=rows.dtype)
-            wide[..., places] = rows
-            return wide
-
-        return KernelExpansion(
-            once(own, lambda: OnColumns(own, places.tolist())),
-            once(inputs, lambda: inputs.placed(widened, completion)),
-            once(basis, lambda: widened(basis, 0.0)),
-            self.weights,
-            self.rows,
-        )
+    def operators(self, graph: OperatorGraph, X: str) -> str:
+        """Add ``k(x, basis) weights``, (n, r) or (1, r)."""
+        rows = self.inputs.operators(graph, X)
+        if self.basis.dtype == np.float32:
+            rows = graph.rounded(rows)  # as for the basis vectors, so that codes stay equal
+        basis = np.asarray(self.basis, dtype=np.float64)
+        block = block_operators(self.kernel, graph, rows, basis)
+        return graph.add("MatMul", block, graph.constant(self.weights))
 
     @classmethod
     def sum_of(cls, terms: Sequence[Term[KernelExpansion]]) -> MergedExpansions:
@@ -196,7 +183,7 @@ class MetricExpansion(BaseModel):
 
     in_files = True
 
-    features: Features
+    features: FeatureMap
     # (m, q) float32 or float64: features of training rows.  Kernel values are float64: large
     # weights, or large shares of an additive kernel, multiply the rounding errors.
     centers: NDArray[Any]
@@ -268,7 +255,7 @@ class MetricExpansion(BaseModel):
     def has_shape(self, n_features: int, n_outputs: int) -> bool:
         """Return whether the arrays have these sizes and are finite."""
         features, centers = self.features, self.centers
-        if not isinstance(features, Features) or not features.is_valid(n_features):
+        if not isinstance(features, FeatureMap) or not features.is_valid(n_features):
             return False
         if not isinstance(centers, np.ndarray) or centers.dtype not in (np.float32, np.float64):
             return False
@@ -297,7 +284,7 @@ class MetricExpansion(BaseModel):
         def centers_of(model: MetricExpansion) -> bytes:
             own, shares = model.features, model.shares
             optional = [np.zeros(0) if one is None else one for one in (own.rotation, shares)]
-            arrays = (model.centers, own.origins, own.factors, *optional)
+            arrays = (model.centers, own.origins, own.scale, *optional)
             return b"".join(array.tobytes() for array in arrays)
 
         merged = []

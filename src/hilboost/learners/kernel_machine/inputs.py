@@ -2,41 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hilboost.backends import array_api
-from hilboost.backends.array_api import Array
 from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.errors import InvalidColumn
-from hilboost.core.operators import OperatorGraph
+from hilboost.learners.kernel_machine.feature_map import UNBOUNDED, FeatureMap, looked_up
 
 _LARGEST = 2.0**1022
 _USUAL_EXPONENT = 400
-_FARTHEST = 1e15  # in scaled units; squares of it are finite in float32
 _FEW_COLUMNS = 64
-_LARGEST_FLOAT = float(np.finfo(np.float64).max)
 _TAIL = 0.01  # a column's range is that of its values without these shares on both sides
 _OUTLYING = 100.0  # ranges beyond
 _KEPT = 1.0  # ranges beyond, to which outlying values are moved
 _LIKE = 10.0  # times the median spread
 _FEWEST_MISSING = 0.01  # share of the rows with, and without, a value
 _MISSING_LEVEL = -2.0  # code; -1 stands for unknown levels
-
-
-def require_complete(X: Floats) -> None:
-    """Reject missing values."""
-    if np.isnan(X).any():
-        column = int(np.flatnonzero(np.isnan(X).any(axis=0))[0])
-        raise InvalidColumn(
-            "X contains NaN in {}, which is supported only with kernel='auto'. Impute missing "
-            "values, for instance numbers with scikit-learn's SimpleImputer and text with "
-            ".fillna('missing'), or use trees.",
-            column,
-        )
+_PRIOR = 10.0  # rows of the mean that are added to each level
+_LARGEST_NUMBER = 1e300
 
 
 def extreme_exponents(X: Floats) -> Ints:
@@ -65,52 +50,23 @@ def have_like_spreads(X: Floats) -> bool:
     return bool(spread.max() <= _LIKE * np.median(spread))
 
 
-@dataclass(frozen=True, eq=False)
-class Bounds:
-    """Bounds of columns; values beyond are moved to them.
+def bounds_of(
+    X: Floats, weight: Floats | None, untouched: tuple[int, ...] = ()
+) -> tuple[Floats, Floats]:
+    """Bounds (d,) of columns with outlying values, one range outside; none for other columns.
 
-    A few wrong cells, such as 10⁶ for a missing number, would otherwise determine the scale of
-    their column.
+    A value is outlying if it is more than a hundred ranges outside the middle 98 % of its column.
+    A few wrong cells, such as 10⁶ for a missing number, would otherwise determine the scale.
     """
-
-    low: Floats  # (d,) float64: the largest floats for columns without outlying values
-    high: Floats  # (d,) float64: the largest floats for columns without outlying values
-
-    @classmethod
-    def of(cls, X: Floats, weight: Floats | None, untouched: tuple[int, ...] = ()) -> Bounds | None:
-        """Bound the columns with outlying values; ``None`` if there are none.
-
-        A value is outlying if it is more than a hundred ranges outside the middle 98 % of its
-        column.
-        The bounds are one range outside.
-        """
-        found = cls.none(X.shape[1])
-        with np.errstate(over="ignore"):
-            for column in set(range(X.shape[1])) - set(untouched):
-                bottom, top = quantiles(X[:, column], weight, (_TAIL, 1 - _TAIL))
-                width = top - bottom
-                beyond = max(bottom - X[:, column].min(), X[:, column].max() - top)
-                if width > 0 and np.isfinite(width) and beyond > _OUTLYING * width:
-                    found.low[column] = bottom - _KEPT * width
-                    found.high[column] = top + _KEPT * width
-        return found if (found.low > -_LARGEST_FLOAT).any() else None
-
-    @classmethod
-    def none(cls, d: int) -> Bounds:
-        """Create bounds that change nothing."""
-        return cls(np.full(d, -_LARGEST_FLOAT), np.full(d, _LARGEST_FLOAT))
-
-    def placed(self, widened: Callable[[Floats, float], Floats]) -> Bounds:
-        """Return the bounds for a wider table."""
-        return Bounds(widened(self.low, -_LARGEST_FLOAT), widened(self.high, _LARGEST_FLOAT))
-
-    def first(self, n_columns: int) -> Bounds:
-        """Return the bounds of the first columns."""
-        return Bounds(self.low[:n_columns], self.high[:n_columns])
-
-    def __call__(self, X: Floats) -> Floats:
-        """Rows (n, d) with values within the bounds."""
-        return np.clip(X, self.low, self.high)
+    low, high = np.full(X.shape[1], -UNBOUNDED), np.full(X.shape[1], UNBOUNDED)
+    with np.errstate(over="ignore"):
+        for column in set(range(X.shape[1])) - set(untouched):
+            bottom, top = quantiles(X[:, column], weight, (_TAIL, 1 - _TAIL))
+            width = top - bottom
+            beyond = max(bottom - X[:, column].min(), X[:, column].max() - top)
+            if width > 0 and np.isfinite(width) and beyond > _OUTLYING * width:
+                low[column], high[column] = bottom - _KEPT * width, top + _KEPT * width
+    return low, high
 
 
 def quantiles(
@@ -125,55 +81,18 @@ def quantiles(
     return float(low), float(high)
 
 
-@dataclass(frozen=True, eq=False)
-class Completion:
-    """Replaces missing values, and appends an indicator for each column that often has some."""
+def completing(X: Floats, weight: Floats | None, categorical: tuple[int, ...] = ()) -> FeatureMap:
+    """Learn what replaces missing values, and which columns often have some.
 
-    numbers: Floats  # (d,) float64: medians, or a code of its own in category columns
-    indicated: Ints  # (p,) int64: columns with an indicator
-
-    @classmethod
-    def of(cls, X: Floats, weight: Floats | None, categorical: tuple[int, ...] = ()) -> Completion:
-        """Learn the medians of a table (n, d)."""
-        missing = np.isnan(X)
-        share = np.average(missing, axis=0, weights=weight)
-        often = (share >= _FEWEST_MISSING) & (share <= 1 - _FEWEST_MISSING)
-        often[list(categorical)] = False  # a level of their own
-        numbers = np.array([_median(column, weight) for column in X.T])
-        numbers[list(categorical)] = _MISSING_LEVEL
-        return cls(numbers, np.flatnonzero(often))
-
-    @property
-    def n_columns(self) -> int:
-        """Number of columns of complete tables."""
-        return len(self.numbers) + len(self.indicated)
-
-    def __call__(self, X: Floats) -> Floats:
-        """Complete tables (n, d + p) of numbers and indicators."""
-        missing = np.isnan(X)
-        if not missing.any() and not len(self.indicated):
-            return X
-        return np.hstack([np.where(missing, self.numbers, X), missing[:, self.indicated]])
-
-    def places(self, columns: NDArray[np.intp], width: int) -> NDArray[np.intp]:
-        """Columns of a wider complete table, for columns of a wider table."""
-        return np.concatenate([columns, width + np.arange(len(self.indicated))])
-
-    def placed(self, columns: NDArray[np.intp], width: int) -> Completion:
-        """Return the same completion for a wider table."""
-        numbers = np.zeros(width)
-        numbers[columns] = self.numbers
-        return Completion(numbers, columns[self.indicated].astype(np.int64))
-
-    def operators(self, graph: OperatorGraph, X: str) -> str:
-        """Add the operators of the completion."""
-        missing = graph.add("IsNaN", X)
-        complete = graph.add("Where", missing, graph.constant(self.numbers[None, :]), X)
-        if not len(self.indicated):
-            return complete
-        columns = graph.integers(*self.indicated.tolist())
-        indicators = graph.add("Gather", graph.as_numbers(missing), columns, axis=1)
-        return graph.add("Concat", complete, indicators, axis=1)
+    These are medians, with an indicator for the latter, and a code of their own for categories.
+    """
+    missing = np.isnan(X)
+    share = np.average(missing, axis=0, weights=weight)
+    often = (share >= _FEWEST_MISSING) & (share <= 1 - _FEWEST_MISSING)
+    often[list(categorical)] = False  # a level of their own
+    numbers = np.array([_median(column, weight) for column in X.T])
+    numbers[list(categorical)] = _MISSING_LEVEL
+    return FeatureMap.unscaled(X.shape[1], numbers, np.flatnonzero(often))
 
 
 def _median(values: Floats, weight: Floats | None) -> float:
@@ -184,75 +103,132 @@ def _median(values: Floats, weight: Floats | None) -> float:
     return quantiles(values[known], None if weight is None else weight[known], (0.5, 0.5))[0]
 
 
-@dataclass(frozen=True, eq=False)
-class Inputs:
-    """Scaling ``(x - center) / scale`` of each column."""
+def with_scales(
+    features: FeatureMap,
+    X: Floats,  # completed
+    weight: Floats | None,
+    untouched: tuple[int, ...] = (),
+    common: bool = False,
+    bounded: bool = False,
+) -> FeatureMap:
+    """Standardize all columns except ``untouched`` by weighted mean and standard deviation.
 
-    # (d,) float64 each; ``scale`` is 1 for columns that are constant or contain categories
-    center: Floats
-    scale: Floats
-    bounds: Bounds | None = None  # limits of the values before they are scaled
-    # replaces missing values, before all else; ``None`` if they are refused
-    completion: Completion | None = None
+    With ``common`` all columns are divided by one number, the root of their mean variance:
+    suitable for the pixels of an image, whose edges hardly vary and carry little information.
+    If ``bounded``, outlying values are moved to bounds first.
+    """
+    low, high = bounds_of(X, weight, untouched) if bounded else (features.low, features.high)
+    X = np.clip(X, low, high)
+    exponent = extreme_exponents(X)
+    columns = list(untouched)
+    exponent[columns] = 0
+    if common and exponent.any():
+        exponent[:] = exponent[np.abs(X).max(axis=0).argmax()]
+    if exponent.any():
+        X = np.ldexp(X, -exponent)
+    center = np.average(X, axis=0, weights=weight)
+    scale = np.sqrt(np.average((X - center) ** 2, axis=0, weights=weight))
+    # A constant column has a tiny spread of rounding errors, which must not be amplified.
+    varies = scale > 1e-10 * np.abs(center)
+    varies[columns] = False
+    scale[~varies] = 1.0
+    if common and varies.any():
+        scale[:] = np.sqrt((scale[varies] ** 2).mean())
+    center[columns], scale[columns] = 0.0, 1.0
+    if exponent.any():
+        center, scale = np.ldexp(center, exponent), np.ldexp(scale, exponent)
+    return replace(features, low=low, high=high, center=center, scale=scale)
 
-    @classmethod
-    def of(
-        cls,
-        X: Floats,  # complete
-        weight: Floats | None,
-        untouched: tuple[int, ...] = (),
-        common: bool = False,
-        bounds: Bounds | None = None,
-    ) -> Inputs:
-        """Standardize all columns except ``untouched`` by weighted mean and standard deviation.
 
-        With ``common`` all columns are divided by one number, the root of their mean variance:
-        suitable for the pixels of an image, whose edges hardly vary and carry little information.
-        Values beyond ``bounds`` are moved to them first.
-        """
-        X = X if bounds is None else bounds(X)
-        exponent = extreme_exponents(X)
-        columns = list(untouched)
-        exponent[columns] = 0
-        if common and exponent.any():
-            exponent[:] = exponent[np.abs(X).max(axis=0).argmax()]
-        if exponent.any():
-            X = np.ldexp(X, -exponent)
-        center = np.average(X, axis=0, weights=weight)
-        scale = np.sqrt(np.average((X - center) ** 2, axis=0, weights=weight))
-        # A constant column has a tiny spread of rounding errors, which must not be amplified.
-        varies = scale > 1e-10 * np.abs(center)
-        varies[columns] = False
-        scale[~varies] = 1.0
-        if common and varies.any():
-            scale[:] = np.sqrt((scale[varies] ** 2).mean())
-        center[columns], scale[columns] = 0.0, 1.0
-        if exponent.any():
-            center, scale = np.ldexp(center, exponent), np.ldexp(scale, exponent)
-        return cls(center, scale, bounds)
+def encoded_features(
+    X: Floats,  # (n, d) float64
+    target: Floats,  # (n, r) float64: determines the numbers of category levels
+    weight: Floats | None,  # (n,) float64 or None
+    categorical: Sequence[tuple[int, int]] = (),  # sequence of (column, n_levels)
+) -> FeatureMap:
+    """Learn the conversion from rows; constant columns are left out, missing cells are means."""
+    columns: list[int] = []
+    rows: list[tuple[float, float, float, float]] = []
+    levels: list[tuple[int, Floats]] = []
+    tables = {
+        column: level_numbers(X[:, column], n_levels, target, weight)
+        for column, n_levels in categorical
+    }
+    for column in range(X.shape[1]):
+        values = X[:, column]
+        if column in tables:
+            values = looked_up(values, tables[column])
+        found = _scaling(values, weight)
+        if found is None:
+            continue
+        if column in tables:
+            levels.append((len(columns), tables[column]))
+        columns.append(column)
+        rows.append(found)
+    missing = _with_missing(X, columns, list(tables))
+    for share in np.isnan(X[:, missing]).mean(axis=0):
+        rows.append((-UNBOUNDED, UNBOUNDED, 0.0, float(np.sqrt(share * (1 - share))) or 1.0))
+    low, high, center, scale = np.array(rows).reshape(-1, 4).T.copy()
+    numbers = center[: len(columns)]
+    places, of_levels = np.array(columns, dtype=np.int64), tuple(levels)
+    return FeatureMap(places, of_levels, numbers, missing, low, high, center, scale)
 
-    @classmethod
-    def unchanged(cls, n_columns: int) -> Inputs:
-        """Create the identity, which leaves all columns unchanged."""
-        return cls(np.zeros(n_columns), np.ones(n_columns))
 
-    def placed(
-        self,
-        widened: Callable[[Floats, float], Floats],  # adds a number for the other columns
-        completion: Completion | None,
-    ) -> Inputs:
-        """Return the scaling for a wider table."""
-        bounds = None if self.bounds is None else self.bounds.placed(widened)
-        return Inputs(widened(self.center, 0.0), widened(self.scale, 1.0), bounds, completion)
+def level_numbers(codes: Floats, n_levels: int, target: Floats, weight: Floats | None) -> Floats:
+    """Return one number for each level, (n_levels,): its position along the target.
 
-    def __call__(self, X: Floats, beside: Array | None = None, dtype: str = "float64") -> Array:
-        """Scaled complete rows; an array of the library of ``beside``, NumPy without one."""
-        if self.completion is None:
-            require_complete(X)
-        else:
-            X = self.completion(X)
-        X = X if self.bounds is None else self.bounds(X)
-        with np.errstate(over="ignore"):  # clipped to the largest distance
-            scaled = np.clip((X - self.center) / self.scale, -_FARTHEST, _FARTHEST)
-        scaled = np.ascontiguousarray(scaled, dtype=dtype)
-        return scaled if beside is None else array_api.like(scaled, beside, dtype)
+    It is the mean target of the level, shrunk towards the mean of the rows with any level, which
+    gets the number 0.  With several target columns, it is the coordinate of these means along their
+    first principal axis.  Codes (n,) that are NaN or -1 are not levels.
+    """
+    mass = np.ones(len(codes)) if weight is None else weight
+    known = (codes >= 0) & (mass > 0)
+    level = codes[known].astype(np.intp)
+    if not len(level):
+        return np.zeros(n_levels)
+    centered = target - np.average(
+        target[known], axis=0, weights=None if weight is None else weight[known]
+    )
+    count = np.bincount(level, mass[known], n_levels)
+    sums = np.zeros((n_levels, target.shape[1]))
+    np.add.at(sums, level, mass[known, None] * centered[known])
+    means = sums / (count + _PRIOR)[:, None]
+    if means.shape[1] == 1:
+        return means[:, 0].copy()
+    _, axes = np.linalg.eigh((means * count[:, None]).T @ means)
+    axis = axes[:, -1]
+    return means @ (axis * np.sign(axis[np.argmax(np.abs(axis))]))
+
+
+def _scaling(values: Floats, weight: Floats | None) -> tuple[float, float, float, float] | None:
+    """Return bounds, center and scale of a column (n,); ``None`` if it is constant."""
+    known = ~np.isnan(values)
+    if not known.any():
+        return None
+    values = np.clip(values[known], -_LARGEST_NUMBER, _LARGEST_NUMBER)
+    weight = None if weight is None else weight[known]
+    bottom, top = quantiles(values, weight, (_TAIL, 1 - _TAIL))
+    if bottom == top:
+        bottom, top = float(values.min()), float(values.max())
+    width = min(top - bottom, _LARGEST_NUMBER)
+    low, high = max(bottom - width, -_LARGEST_NUMBER), min(top + width, _LARGEST_NUMBER)
+    inside = np.clip(values, low, high)
+    size = max(abs(low), abs(high))
+    if size == 0:
+        return None
+    inside = inside / size  # squares must not overflow
+    center = float(np.average(inside, weights=weight))
+    spread = float(np.sqrt(np.average((inside - center) ** 2, weights=weight)))
+    # The rounding errors of a constant column must not be amplified.
+    if not spread > 1e-10 * abs(center) or not np.isfinite(1 / (spread * size)):
+        return None
+    return low, high, center * size, spread * size
+
+
+def _with_missing(X: Floats, columns: list[int], coded: list[int]) -> Ints:
+    """Find columns whose missing cells are features: in category columns, they are a level."""
+    share = np.isnan(X).mean(axis=0)
+    found = np.zeros(X.shape[1], dtype=bool)
+    found[columns] = (share[columns] > _FEWEST_MISSING) & (share[columns] < 1 - _FEWEST_MISSING)
+    found[coded] = (share[coded] > 0) & (share[coded] < 1)
+    return np.flatnonzero(found)

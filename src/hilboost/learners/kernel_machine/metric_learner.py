@@ -26,7 +26,8 @@ from hilboost.core.split_settings import SplitSettings
 from hilboost.kernels import Kernel
 from hilboost.kernels.gram import evaluate, row_blocks
 from hilboost.learners.kernel_machine.expansion import MetricExpansion, kernel_with
-from hilboost.learners.kernel_machine.features import Features
+from hilboost.learners.kernel_machine.feature_map import FeatureMap
+from hilboost.learners.kernel_machine.inputs import encoded_features
 from hilboost.learners.kernel_machine.tuning.metric import (
     KERNEL,
     SMALLEST_RIDGE,
@@ -153,7 +154,7 @@ class NormalEquations:
     @classmethod
     def of(
         cls,
-        features: Features,
+        features: FeatureMap,
         centers: NDArray[Any],  # (m, q) float32 or float64
         table: Rows,
         parts: Sequence[NDArray[Any]],  # the rows of each part
@@ -168,7 +169,7 @@ class NormalEquations:
 
         return cls(evaluate(kernel, Z, Z, team), tuple(team.map(sums, parts)), kernel, team)
 
-    def with_rows(self, features: Features, centers: NDArray[Any], rows: Rows) -> NormalEquations:
+    def with_rows(self, features: FeatureMap, centers: NDArray[Any], rows: Rows) -> NormalEquations:
         """Return the equations with further rows, as another part."""
         more = _summed(self.kernel, features, centers.astype(np.float64), rows, self.team)
         return replace(self, parts=(*self.parts, more))
@@ -212,7 +213,7 @@ class NormalEquations:
 
 
 def _summed(
-    kernel: Kernel, features: Features, centers: Floats, rows: Rows, team: ThreadTeam
+    kernel: Kernel, features: FeatureMap, centers: Floats, rows: Rows, team: ThreadTeam
 ) -> _Sums:
     m, root = len(centers), np.sqrt(rows.weight)[:, None]
     products = np.zeros((m, m))
@@ -240,7 +241,7 @@ def _better_ridge(ridge: float, error: Callable[[float], float]) -> tuple[float,
 class MetricSpace:
     """Features whose scales contain the metric, the ridge, and the shares of an additive kernel."""
 
-    features: Features
+    features: FeatureMap
     ridge: float
     shares: Floats | None = None
     path: Path | None = None  # of the search for the diagonal metric
@@ -262,7 +263,8 @@ class MetricSpace:
 
     def longer(self, factor: float) -> MetricSpace:
         """Return the space with a longer length scale."""
-        return replace(self, features=self.features.divided(factor))
+        features = self.features
+        return replace(self, features=features.scaled(np.full(features.width, 1 / factor)))
 
 
 @dataclass(frozen=True)
@@ -343,7 +345,7 @@ class MetricKernelLearner(Learner):
     ) -> MetricSpace:
         """Learn the features and the metric from some of the rows."""
         learned = table.part(rows)
-        features = Features.of(learned.X, learned.Y, learned.weight, self.categorical)
+        features = encoded_features(learned.X, learned.Y, learned.weight, self.categorical)
         features = _screened(features, learned, priorities)
         key = key_of(seed, Purpose.ROWS_OF_METRIC)
 
@@ -360,7 +362,8 @@ class MetricKernelLearner(Learner):
         most_additive = self.most_additive if like is None or like.shares is not None else 0
         many = drawn(int(_ROTATED_PER_SEARCHED * self.n_searched))
         best = [metric, *refined_metrics(many, metric, most_additive, team, rotates)][-1]
-        features = features.rotated(best.axes) if best.axes.ndim > 1 else features.scaled(best.axes)
+        is_map = best.axes.ndim > 1
+        features = replace(features, rotation=best.axes) if is_map else features.scaled(best.axes)
         return MetricSpace(features, best.ridge, best.shares, metric.path)
 
     def centers(self, rows: NDArray[np.uint32], seed: int, team: ThreadTeam) -> NDArray[np.uint32]:
@@ -389,7 +392,7 @@ class MetricKernelLearner(Learner):
         return space.expansion(centers, weights)
 
 
-def _screened(features: Features, rows: Rows, priorities: Floats | None) -> Features:
+def _screened(features: FeatureMap, rows: Rows, priorities: Floats | None) -> FeatureMap:
     """Keep the features that matter most, if there are too many."""
     if features.width <= _MOST_FEATURES:
         return features
