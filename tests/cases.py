@@ -46,7 +46,6 @@ from hilboost.kernels import (
     Sum,
     Tanimoto,
 )
-from hilboost.learners.kernel_machine.expansion import MetricExpansion
 from hilboost.learners.tree import VectorTreeLearner
 from hilboost.losses import (
     AbsoluteError,
@@ -713,8 +712,8 @@ def model_arrays(model: Any) -> list[np.ndarray]:
         for part in stage.terms:
             tree = part.model
             arrays.append(part.coefficient)
-            if isinstance(tree, MetricExpansion):
-                arrays += [tree.centers, tree.weights, tree.features.scale]
+            if tree.family == "expansions":
+                arrays += [tree.basis, tree.weights, tree.inputs.scale]
                 continue
             arrays += [
                 tree.column,

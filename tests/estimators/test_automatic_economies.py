@@ -45,7 +45,7 @@ def test_a_loss_other_than_squares_may_have_a_longer_length_scale(kind, losses):
     usual, other = machines(None), machines(losses and loss_of)
     steps = {None: 0, 1: 2, 1.999: 1, 3: 0}[losses and losses[-1]]
     for member in range(2):
-        short, long = (one.model(member).features(X) for one in (usual, other))
+        short, long = (one.model(member).inputs(X) for one in (usual, other))
         np.testing.assert_allclose(long * 1.3**steps, short)
     assert next(left, None) is None
 

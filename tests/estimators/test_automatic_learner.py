@@ -428,8 +428,8 @@ def test_importances_are_those_of_both_parts(smooth):
 
 @pytest.mark.slow
 def test_directions_other_than_those_of_columns(sloping):
-    features = sloping.model_.stages[-1].terms[0].model.features
-    axes, sizes, _ = np.linalg.svd(features.rotation * features.scale[:, None])
+    features = sloping.model_.stages[-1].terms[0].model.inputs
+    axes, sizes, _ = np.linalg.svd(features.rotation / features.scale[:, None])
     assert sizes[0] > 3 * sizes[1:].max(initial=0.0)
     np.testing.assert_allclose(np.abs(axes[:3, 0]), 3**-0.5, atol=0.02)
     importances = sloping.feature_importances_
@@ -441,7 +441,7 @@ def test_directions_other_than_those_of_columns(sloping):
 
 @pytest.mark.parametrize("damage", [np.ones((2, 2)), np.full((4, 1), np.nan), "axes"])
 def test_damaged_rotations_are_found(sloping, damage):
-    features = sloping.model_.stages[-1].terms[0].model.features
+    features = sloping.model_.stages[-1].terms[0].model.inputs
     assert features.is_valid(4)
     assert not replace(features, rotation=damage).is_valid(4)
 
@@ -480,10 +480,10 @@ def test_a_single_kernel_machine_learns_from_the_rows_that_judged_it(rows_per_ce
     one, table, split_off = found[0]
     assert (len(table), len(split_off)) == (360, 40)
     every = table.joined(split_off)
-    K = one.kernel.block(one.features(every.X), one.centers.astype(np.float64))
+    K = one.kernel.block(one.inputs(every.X), one.basis.astype(np.float64))
     centered = every.Y - np.average(every.Y, axis=0, weights=every.weight)
     moments = K.T @ (every.weight[:, None] * (centered - K @ one.weights))
-    centers = one.centers.astype(np.float64)
+    centers = one.basis.astype(np.float64)
     products = one.kernel.block(centers, centers) @ one.weights
     ridge = (moments * products).sum() / (products**2).sum()
     np.testing.assert_allclose(moments, ridge * products, atol=0.01 * np.abs(moments).max())

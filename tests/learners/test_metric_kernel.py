@@ -11,7 +11,6 @@ from hilboost.backends.threads import ThreadTeam
 from hilboost.core.errors import InvalidParameter
 from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
-from hilboost.learners.kernel_machine.expansion import MetricExpansion
 from hilboost.learners.kernel_machine.inputs import encoded_features, level_numbers
 from hilboost.learners.kernel_machine.metric_learner import (
     MetricKernelLearner,
@@ -181,7 +180,7 @@ def test_weights_are_repetitions_in_the_search():
 def test_a_stage_is_kernel_ridge_regression(weight):
     one = fit(Z, Y, weight)
     model = one.term.model
-    K = matern(model.centers, model.centers)
+    K = matern(model.basis, model.basis)
     w = np.ones(60) if weight is None else weight
     centered = Y - np.average(Y, axis=0, weights=w)
     # The ridge is the only unknown: it follows from one coefficient.
@@ -306,8 +305,8 @@ def test_unknown_levels_are_the_mean():
 def test_many_columns_are_screened():
     table = np.random.default_rng(3).normal(size=(150, 300))
     one = fit(table, table[:, 290:291])
-    assert len(one.term.model.features.columns) <= 256
-    assert 290 in one.term.model.features.columns
+    assert len(one.term.model.inputs.columns) <= 256
+    assert 290 in one.term.model.inputs.columns
 
 
 def test_constant_columns_give_a_constant():
@@ -320,7 +319,6 @@ def test_placed_models_read_other_columns():
     wide = RNG.normal(size=(60, 5))
     wide[:, [4, 0, 2]] = Z
     moved = model.placed(np.array([4, 0, 2]), 5, {})
-    assert isinstance(moved, MetricExpansion)
     np.testing.assert_allclose(moved.predict_raw(wide), model.predict_raw(Z), atol=1e-5)
 
 
@@ -341,7 +339,7 @@ def test_it_boosts_by_itself():
     model = BoostingRegressor(learner=MetricKernelLearner(n_centers=150), n_estimators=5)
     model.set_params(learning_rate=1.0, random_state=0).fit(table[:200], target[:200])
     assert model.score(table[200:], target[200:]) > 0.99
-    assert len(model.model_.stages[0].terms[0].model.centers) == 150
+    assert len(model.model_.stages[0].terms[0].model.basis) == 150
 
 
 def test_a_single_distinct_row_has_equal_scales():

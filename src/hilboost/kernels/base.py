@@ -62,6 +62,21 @@ class Kernel(ABC):
             In the dtype of ``A``.
         """
 
+    def tiles(self, A: Array, B: Array) -> Callable[[slice, slice], Array]:
+        """Prepare the tiles of a large Gram matrix.
+
+        Parameters
+        ----------
+        A : (a, d) array
+        B : (b, d) array
+
+        Returns
+        -------
+        callable
+            Computes the block of a range of rows of each.
+        """
+        return lambda rows, columns: self.block(A[rows], B[columns])
+
     @abstractmethod
     def diag(self, A: Array) -> Array:
         """Compute ``k(a, a)`` of every row.

@@ -212,6 +212,12 @@ class Gram:
         fill(block, self.kernel, self.A[rows], self.B)
         return block
 
+    @property
+    def _adds_tiles(self) -> bool:
+        """Whether products are sums of those of tiles, which stay in the cache."""
+        is_double = self.precision == "float64"
+        return is_double and not self.is_kept and array_api.is_on_host(self.A)
+
     def _map(self, function: Callable[[slice], Any]) -> list[Any]:
         on_device = not isinstance(self.A, np.ndarray)
         size, most = (_ROWS_AT_ONCE, 2.0**26) if not on_device else (_ROWS_ON_A_DEVICE, 2.0**29)
@@ -228,10 +234,16 @@ class Gram:
         if self.is_kept:
             self.whole()
         out = array_api.empty((self.shape[0], V.shape[1]), self.A, "float64")
-        short = array_api.cast(V, array_api.precision(self.A))
+        short = array_api.cast(V, self.precision)
+        tile = self.kernel.tiles(self.A, self.B) if self._adds_tiles else None
 
         def multiply(rows: slice) -> None:
-            out[rows] = _product(self.block(rows), short)
+            if tile is None:
+                out[rows] = _product(self.block(rows), short)
+                return
+            for some in row_blocks(rows, _TILE_ROWS):
+                products = (tile(some, own) @ V[own] for own in row_blocks(len(V), _TILE_COLUMNS))
+                out[some] = sum(products)
 
         self._map(multiply)
         return self.rows_of_all(out[self.own_rows])

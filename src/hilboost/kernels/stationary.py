@@ -16,7 +16,13 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter
 from hilboost.core.operators import OperatorGraph
 from hilboost.kernels.base import Fields, Kernel, Names
-from hilboost.kernels.distances import LARGEST_SQUARE, rounding_error, squared_distances
+from hilboost.kernels.distances import (
+    LARGEST_SQUARE,
+    product_of,
+    rounding_error,
+    squared_distances,
+    with_norms,
+)
 from hilboost.kernels.validation import check_length_scales, length_scales, positive
 
 _SMALLEST_SQUARE = 1e-30  # keeps an unused quotient finite
@@ -119,6 +125,13 @@ class Stationary(Kernel):
     def block(self, A: Array, B: Array) -> Array:
         """Gram block (a, b)."""
         return self.profile(squared_distances(self._scaled(A), self._scaled(B)))
+
+    def tiles(self, A: Array, B: Array) -> Callable[[slice, slice], Array]:
+        """Compute the norms of all rows once."""
+        if type(self).block is not Stationary.block:
+            return super().tiles(A, B)
+        left, right = with_norms(self._scaled(A), self._scaled(B))
+        return lambda rows, columns: self.profile(product_of(left[rows], right[columns]))
 
     def diag(self, A: Array) -> Array:
         """Ones."""

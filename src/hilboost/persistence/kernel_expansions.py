@@ -9,19 +9,23 @@ machines share the first rows of an array.  Each of these is written once::
 
 ``part.stage``, ``part.place`` (within the stage), ``part.expansion`` (n_parts,) and
 ``part.coefficient`` (n_parts, r); ``expansion.basis`` (n_expansions,) and ``expansion.weights``
-(flat, (m, r) each); ``basis.rows``, ``basis.length``, ``basis.kernel``, ``basis.inputs``
+(flat, (m, r) each), ``expansion.in_float64`` (n_expansions,) bool, false without this array;
+``basis.rows``, ``basis.length``, ``basis.kernel``, ``basis.inputs``
 (n_bases,): the first ``length`` of an array of rows; ``rows.0``, … (m, d) float32 or float64;
 ``inputs.columns`` (n_inputs, q), -1 after the last one of each, all columns without this array;
 ``inputs.centre``, ``inputs.scale``, and ``inputs.low`` and ``inputs.high`` if values are bounded
-(n_inputs, q + p).  If missing values are replaced, by ``inputs.numbers`` (n_inputs, q),
-``inputs.missing`` is 1 for columns with an indicator, which stands behind all columns, and -1 for
-inputs without missing values.  Kernels are descriptions in the header.
+(n_inputs, q + p); ``levels.k.j`` for codes of the j-th column of the k-th inputs, and
+``rotation.k`` (q + p, width) for these inputs.  If missing values are replaced, by
+``inputs.numbers`` (n_inputs, q), ``inputs.missing`` is 1 for columns with an indicator, which
+stands behind all columns, and -1 for inputs without missing values.  Kernels are descriptions in
+the header.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -45,7 +49,7 @@ from hilboost.persistence.values import PICKLE, ValueReader, ValueWriter, is_hil
 NAMES = frozenset(
     {
         *("part.stage", "part.place", "part.expansion", "part.coefficient"),
-        *("expansion.basis", "expansion.weights"),
+        *("expansion.basis", "expansion.weights", "expansion.in_float64"),
         *("basis.rows", "basis.length", "basis.kernel", "basis.inputs"),
         *("inputs.centre", "inputs.scale", "inputs.low", "inputs.high"),
         *("inputs.columns", "inputs.numbers", "inputs.missing"),
@@ -103,6 +107,8 @@ def to_arrays(
         "basis.kernel": np.array([kernel for _, kernel, _ in bases.items], dtype=np.int64),
         "basis.inputs": np.array([number for _, _, number in bases.items], dtype=np.int64),
     }
+    if any(model.in_float64 for model in expansions.items):
+        arrays["expansion.in_float64"] = np.array([m.in_float64 for m in expansions.items])
     return arrays | _maps_to_arrays(inputs.items), [describe(one, writer) for one in kernels.items]
 
 
@@ -119,6 +125,10 @@ def _maps_to_arrays(maps: list[FeatureMap]) -> Arrays:
     if any(each.numbers is not None for each in maps):
         arrays["inputs.numbers"] = _stacked([_numbers(each) for each in maps], 0.0)
         arrays["inputs.missing"] = _stacked([_indicated(each) for each in maps], 0)
+    for k, each in enumerate(maps):
+        if each.rotation is not None:
+            arrays[f"rotation.{k}"] = np.ascontiguousarray(each.rotation)
+        arrays |= {f"levels.{k}.{place}": table for place, table in each.levels}
     return arrays
 
 
@@ -232,7 +242,10 @@ def _inputs(arrays: Arrays, n_features: int) -> list[FeatureMap]:
     for k, (columns, numbers, missing) in enumerate(_completions(arrays, len(center), n_features)):
         width = len(columns) + len(missing)
         own = [one[k, :width].copy() for one in (low, high, center, scale)]
-        maps.append(FeatureMap(columns, (), numbers, missing, own[0], own[1], own[2], own[3]))
+        tables = ((place, f"levels.{k}.{place}") for place in range(len(columns)))
+        levels = tuple((place, arrays[name]) for place, name in tables if name in arrays)
+        found = FeatureMap(columns, levels, numbers, missing, own[0], own[1], own[2], own[3])
+        maps.append(replace(found, rotation=arrays.get(f"rotation.{k}")))
     widest = max((len(one.columns) + len(one.missing) for one in maps), default=n_features)
     require(center.shape[1] == widest, "inputs.centre")
     require(all(one.is_valid(n_features) for one in maps), "inputs.scale")
@@ -276,7 +289,7 @@ def _widths(arrays: Arrays, scalings: list[FeatureMap], n_kernels: int) -> list[
     n = len(require_array(arrays, "basis.kernel", np.int64))
     of_kernel = require_below(arrays, "basis.kernel", n_kernels, n)
     of_inputs = require_below(arrays, "basis.inputs", len(scalings), n)
-    widths = {k: len(scalings[j].center) for k, j in zip(of_kernel, of_inputs, strict=True)}
+    widths = {k: scalings[j].width for k, j in zip(of_kernel, of_inputs, strict=True)}
     require(len(widths) == n_kernels, "basis.kernel")
     return [widths[k] for k in range(n_kernels)]
 
@@ -296,7 +309,7 @@ def _bases(arrays: Arrays, kernels: list[Kernel], scalings: list[FeatureMap]) ->
     bases: list[Basis] = []
     for k, length, kernel, scaling in zip(of_rows, lengths, of_kernel, of_inputs, strict=True):
         require(0 < length <= len(rows[k]), "basis.length")
-        require(rows[k].shape[1] == len(scalings[scaling].center), f"rows.{k}")
+        require(rows[k].shape[1] == scalings[scaling].width, f"rows.{k}")
         if kernel not in tried:
             tried.add(kernel)
             try_kernel(kernels[kernel], rows[k][:1])
@@ -324,12 +337,16 @@ def _expansions(arrays: Arrays, bases: list[Basis], n_outputs: int) -> list[Kern
     weights: Floats = require_finite(arrays, "expansion.weights")
     n = len(require_array(arrays, "expansion.basis", np.int64))
     expansions, begin = [], 0
-    for k in require_below(arrays, "expansion.basis", len(bases), n):
+    given = arrays.get("expansion.in_float64", np.zeros(n, dtype=bool))
+    require(given.dtype == np.bool_ and given.shape == (n,), "expansion.in_float64")
+    of_bases = require_below(arrays, "expansion.basis", len(bases), n)
+    for k, in_float64 in zip(of_bases, given.tolist(), strict=True):
         kernel, scaling, basis = bases[k]
         end = begin + len(basis) * n_outputs
         require(end <= len(weights), "expansion.weights")
         own = weights[begin:end].reshape(len(basis), n_outputs)
-        expansions.append(KernelExpansion(kernel, scaling, basis, own))
+        found = KernelExpansion(kernel, scaling, basis, own, in_float64=in_float64)
+        expansions.append(found)
         begin = end
     require(begin == len(weights), "expansion.weights")
     return expansions

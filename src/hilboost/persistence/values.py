@@ -34,6 +34,7 @@ from hilboost.core.loss import Loss
 from hilboost.core.output_space import Embedding, OutputSpace
 from hilboost.core.plain_values import PLAIN, is_plain
 from hilboost.kernels import Kernel, from_description, to_description
+from hilboost.learners.kernel_machine.expansion import former_expansion
 from hilboost.learners.kernel_machine.feature_map import former_features
 from hilboost.learners.wrapped import LINEAR_REGRESSORS, is_linear
 from hilboost.losses.registry import SCIPY, loss_classes
@@ -62,7 +63,9 @@ _CONTAINERS: Mapping[str, Callable[[list[Any]], Any]] = MappingProxyType(
 # Parameter names in files of earlier versions.
 _RENAMED = {"normalise": "normalize"}
 # What reads the parts of earlier versions.
-_FORMER: Mapping[str, Callable[..., Any]] = MappingProxyType({"Features": former_features})
+_FORMER: Mapping[str, Callable[..., Any]] = MappingProxyType(
+    {"Features": former_features, "MetricExpansion": former_expansion}
+)
 _DEEPEST = 32
 PICKLE = "Save such a model with pickle or joblib, and load it only if you trust the file."
 

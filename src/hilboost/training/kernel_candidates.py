@@ -15,7 +15,7 @@ from hilboost.backends.random_bits import Purpose, key_of
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats
 from hilboost.core.target import Target
-from hilboost.learners.kernel_machine.expansion import MetricExpansion
+from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.learners.kernel_machine.metric_learner import (
     MetricKernelLearner,
     MetricSpace,
@@ -94,14 +94,19 @@ class KernelMachines(ABC):
     """The kernel machines of all members."""
 
     @abstractmethod
-    def model(self, member: int) -> MetricExpansion:
+    def model(self, member: int) -> KernelExpansion:
         """Fit the machine of a member."""
 
     @abstractmethod
-    def n_centers(self, machines: Sequence[MetricExpansion]) -> int:
+    def n_centers(self, machines: Sequence[KernelExpansion]) -> int:
         """Number of training rows in the mean of the machines."""
 
-    def trials(self) -> list[Callable[[], MetricExpansion]]:
+    @property
+    @abstractmethod
+    def space(self) -> MetricSpace:
+        """The features and the kernel of the first machine."""
+
+    def trials(self) -> list[Callable[[], KernelExpansion]]:
         """Fits of the first member, the last of which is that of the whole machine."""
         return [partial(self.model, 0)]
 
@@ -109,11 +114,11 @@ class KernelMachines(ABC):
         """Leave-one-out outputs of the first machine for the other folds, if these are small."""
         return None
 
-    def models(self, members: Sequence[int]) -> list[MetricExpansion]:
+    def models(self, members: Sequence[int]) -> list[KernelExpansion]:
         """Fit the machines of several members."""
         return [self.model(member) for member in members]
 
-    def final(self, machines: Sequence[MetricExpansion]) -> list[MetricExpansion]:
+    def final(self, machines: Sequence[KernelExpansion]) -> list[KernelExpansion]:
         """Return the machines of the model, for those that were weighed against the trees."""
         return list(machines)
 
@@ -129,12 +134,17 @@ class SharedCenters(KernelMachines):
     def __init__(self, learner: MetricKernelLearner, table: Rows, members: Members) -> None:
         self._learner, self._table, self._members = learner, table, members
 
-    def trials(self) -> list[Callable[[], MetricExpansion]]:
+    @property
+    def space(self) -> MetricSpace:
+        """That of all machines."""
+        return self._some.space
+
+    def trials(self) -> list[Callable[[], KernelExpansion]]:
         """If there are many rows, a fit that takes little time comes first."""
         few = len(self._table) <= MOST_ROWS_AT_ONCE
         return super().trials() if few else [self._with_some_rows, *super().trials()]
 
-    def model(self, member: int) -> MetricExpansion:
+    def model(self, member: int) -> KernelExpansion:
         """Fit the machine of a member, by least squares if not all rows are centers."""
         if self._has_few_rows:
             centers, system = self._system
@@ -143,15 +153,15 @@ class SharedCenters(KernelMachines):
             centers, equations, ridge = self._equations
             left_out = None if self._members.folds is None else member
             weights = equations.solved(left_out, ridge)
-        return self._some.space.expansion(centers, weights)
+        return self.space.expansion(centers, weights)
 
-    def n_centers(self, machines: Sequence[MetricExpansion]) -> int:
+    def n_centers(self, machines: Sequence[KernelExpansion]) -> int:
         """All machines have the same centers."""
-        return len(machines[0].centers)
+        return len(machines[0].basis)
 
-    def final(self, machines: Sequence[MetricExpansion]) -> list[MetricExpansion]:
+    def final(self, machines: Sequence[KernelExpansion]) -> list[KernelExpansion]:
         """Fit a single machine to the rows that were split off, too."""
-        rows, space = self._members.split_off, self._some.space
+        rows, space = self._members.split_off, self.space
         if rows is None:
             return list(machines)
         table = self._table.joined(rows)
@@ -183,14 +193,14 @@ class SharedCenters(KernelMachines):
 
     def _all_rows(self, table: Rows) -> tuple[NDArray[Any], System]:
         """All rows as centers, and their linear system."""
-        space = self._some.space
+        space = self.space
         centers = space.features(table.X, self._learner.precision)
         return centers, System.of(centers, table, self._members.team, space.kernel)
 
     @cached_property
     def _equations(self) -> tuple[NDArray[Any], NormalEquations, float]:
         """Some rows as centers, least squares on all rows, and the ridge."""
-        table, members, space = self._table, self._members, self._some.space
+        table, members, space = self._table, self._members, self.space
         every = np.arange(len(table), dtype=np.uint32)
         learner = replace(self._learner, n_centers=self._n_centers)
         chosen = learner.centers(every, members.seed, members.team)
@@ -203,7 +213,7 @@ class SharedCenters(KernelMachines):
             ridge = equations.better_ridge(ridge)
         return centers, equations, ridge
 
-    def _with_some_rows(self) -> MetricExpansion:
+    def _with_some_rows(self) -> KernelExpansion:
         """A fit to some rows of the first member."""
         some = self._some
         weights, _ = some.system.solved(np.arange(len(some.rows)), some.space.ridge)
@@ -291,12 +301,12 @@ class OwnCenters(KernelMachines):
         if len(table) >= FEW_ROWS or self._members.dependent is not None:
             return None
         rows = table.part(np.concatenate(self._members.parts[1:]))
-        return self._space_of_first.longer(self._length).left_out(rows)
+        return self.space.longer(self._length).left_out(rows)
 
-    def model(self, member: int) -> MetricExpansion:
+    def model(self, member: int) -> KernelExpansion:
         """Fit the machine of a member."""
         members, table, learner = self._members, self._tables[member], self._learner
-        space = self._space_of_first if member == 0 else self._space(member)
+        space = self.space if member == 0 else self._space(member)
         rows, seed = table.part(members.rows_of(member)), members.seed + member
         return learner.expansion(space.longer(self._length), rows, seed, members.team)
 
@@ -304,12 +314,13 @@ class OwnCenters(KernelMachines):
         """The features and the ridge of a member; what the first one did not need is not tried."""
         members, table = self._members, self._tables[member]
         rows, priorities = members.rows_of(member), members.priorities[member]
-        like = self._space_of_first if member else None
+        like = self.space if member else None
         seed = members.seed + member
         return self._learner.space(table, rows, priorities, seed, members.team, like)
 
     @cached_property
-    def _space_of_first(self) -> MetricSpace:
+    def space(self) -> MetricSpace:
+        """That of the first member."""
         return self._space(0)
 
     @cached_property
@@ -319,13 +330,13 @@ class OwnCenters(KernelMachines):
         drawn = learner.centers(members.rows_of(0), members.seed, members.team)
         rows = self._tables[0].part(drawn)
         held = members.held(drawn)
-        some = _SomeRows(self._space_of_first, rows, held, learner.precision, members.team)
+        some = _SomeRows(self.space, rows, held, learner.precision, members.team)
         return some.with_best_length(drawn, members.loss_of).length
 
-    def models(self, members: Sequence[int]) -> list[MetricExpansion]:
+    def models(self, members: Sequence[int]) -> list[KernelExpansion]:
         """Fit the machines of several members side by side."""
         return self._members.team.map(self.model, members)
 
-    def n_centers(self, machines: Sequence[MetricExpansion]) -> int:
+    def n_centers(self, machines: Sequence[KernelExpansion]) -> int:
         """Each machine has its own centers."""
-        return sum(len(machine.centers) for machine in machines)
+        return sum(len(machine.basis) for machine in machines)

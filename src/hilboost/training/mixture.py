@@ -19,7 +19,7 @@ from hilboost.boosting.units import losses_in_own_units
 from hilboost.core.base_model import Stage, Term
 from hilboost.core.dtypes import Floats
 from hilboost.core.target import Target
-from hilboost.learners.kernel_machine.expansion import MetricExpansion
+from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.learners.kernel_machine.feature_map import columns_of
 from hilboost.learners.kernel_machine.metric_learner import MetricKernelLearner
 from hilboost.learners.kernel_machine.tuning.scoring import Rows
@@ -74,8 +74,8 @@ class KernelTrial:
         self._is_promising = True
         self.lacked_time = False  # whether the other members would have taken too long
         self.end = run.clock.end  # when it gives up, by ``OutOfTime``
-        self._trials: list[tuple[MetricExpansion, Floats]] = []  # of the first member
-        self._others: list[tuple[MetricExpansion, Floats]] = []
+        self._trials: list[tuple[KernelExpansion, Floats]] = []  # of the first member
+        self._others: list[tuple[KernelExpansion, Floats]] = []
 
     def _held_rows(self) -> list[tuple[Floats, Target]]:
         """The held-out rows of each member, with their targets."""
@@ -183,7 +183,7 @@ class KernelTrial:
         parts["kernel"] = replace(
             parts["kernel"],
             n_centers=self._machines.n_centers(machines),
-            kernel=machines[0].kernel_name,
+            kernel=self._machines.space.kernel_name,
         )
         state = self._mixed(machines, weights, found.mean_loss(weights))
         learner = MixedLearner((outcome.learner, self._learner), tuple(parts))
@@ -254,7 +254,7 @@ class KernelTrial:
         estimate = partial(seconds_of_machines, self._learner, self._run)
         return self._run.initial.phases("trying a kernel machine", estimate)
 
-    def _evaluated(self, machine: MetricExpansion, member: int) -> tuple[MetricExpansion, Floats]:
+    def _evaluated(self, machine: KernelExpansion, member: int) -> tuple[KernelExpansion, Floats]:
         X, n_outputs = self._held[member][0], self._recipe.n_outputs
         if not len(X):  # of the member of all rows
             return machine, np.empty((0, n_outputs))
@@ -294,7 +294,7 @@ class KernelTrial:
     # The model of both parts
 
     def _mixed(
-        self, machines: list[MetricExpansion], weights: Floats, held_out_loss: float
+        self, machines: list[KernelExpansion], weights: Floats, held_out_loss: float
     ) -> TrainingState:
         """Multiply the stages of the trees, and add the last stage, with its losses."""
         state, r = self._state, self._recipe.n_outputs

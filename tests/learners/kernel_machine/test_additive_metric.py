@@ -12,12 +12,13 @@ from hilboost import BoostingRegressor
 from hilboost.backends.threads import ThreadTeam
 from hilboost.kernels import Additive
 from hilboost.kernels.marginal_likelihood import negative_log_likelihood
-from hilboost.learners.kernel_machine.expansion import MetricExpansion
+from hilboost.learners.kernel_machine.expansion import former_expansion
 from hilboost.learners.kernel_machine.metric_learner import MetricKernelLearner, System
 from hilboost.learners.kernel_machine.tuning.metric import learned_metric
 from hilboost.learners.kernel_machine.tuning.refined_metrics import additive_metric
 from hilboost.learners.kernel_machine.tuning.scoring import Rows
 from hilboost.persistence.fitted import _parts_from_file, _parts_to_file
+from hilboost.persistence.require import DAMAGE
 from hilboost.training.budget import hasty
 
 RNG = np.random.default_rng(0)
@@ -93,11 +94,10 @@ def test_weights_divide_the_ridge_in_the_search():
 
 @pytest.mark.slow
 def test_the_machine_is_that_of_the_kernel(machine):
-    assert isinstance(machine, MetricExpansion)
-    K = machine.kernel.block(machine.features(TABLE), machine.centers.astype(np.float64))
+    K = machine.kernel.block(machine.inputs(TABLE), machine.basis.astype(np.float64))
     np.testing.assert_allclose(machine.predict_raw(TABLE), K @ machine.weights, atol=1e-10)
-    system = System.of(machine.centers, Rows.of(TABLE, ADDITIVE), ThreadTeam(), machine.kernel)
-    assert np.diag(system.K) == pytest.approx(machine.shares.sum())
+    system = System.of(machine.basis, Rows.of(TABLE, ADDITIVE), ThreadTeam(), machine.kernel)
+    assert np.diag(system.K) == pytest.approx(machine.kernel.main + machine.kernel.pairs)
 
 
 @pytest.mark.slow
@@ -143,8 +143,10 @@ def test_records_of_earlier_files_name_no_kernel(model):
 
 @pytest.mark.parametrize("damage", [np.ones(3), np.array([1.0, np.nan]), np.zeros(2), "shares"])
 def test_damaged_shares_are_found(machine, damage):
-    assert machine.has_shape(6, 1)
-    assert not replace(machine, shares=damage).has_shape(6, 1)
+    parts = machine.inputs, machine.basis, machine.weights
+    assert former_expansion(*parts, np.ones(2)).has_shape(6, 1)
+    with pytest.raises(DAMAGE):
+        former_expansion(*parts, damage)
 
 
 def test_a_machine_of_tenths_of_a_second_is_not_additive():
@@ -152,4 +154,4 @@ def test_a_machine_of_tenths_of_a_second_is_not_additive():
     learner = replace(MetricKernelLearner(), most_additive=5)
     every = np.arange(700, dtype=np.uint32)
     space = learner.space(Rows.of(TABLE, ADDITIVE), every, None, 0, ThreadTeam())
-    assert space.shares is None
+    assert not space.is_additive

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
@@ -17,14 +17,11 @@ from hilboost.core.errors import InvalidData
 from hilboost.core.operators import OperatorGraph
 from hilboost.core.plain_values import are_finite
 from hilboost.kernels import Additive, Kernel
-from hilboost.kernels.base import block_operators
-from hilboost.kernels.gram import Gram, row_blocks
+from hilboost.kernels.base import are_equal, block_operators
+from hilboost.kernels.gram import Gram
 from hilboost.learners.kernel_machine.feature_map import FeatureMap
 from hilboost.learners.kernel_machine.tuning.metric import KERNEL
 
-Tiles = Callable[[slice, slice], Floats]
-_TILE_ROWS = 256
-_TILE_COLUMNS = 1024
 _CHANGED, _FEWEST_CHANGED, _MOST_CHANGED = 200, 10, 8192  # rows for each column, and for all
 
 
@@ -36,22 +33,28 @@ class KernelExpansion(BaseModel):
 
     kernel: Kernel
     inputs: FeatureMap
-    # (m, d) float32 or float64: scaled basis vectors; their dtype determines that of the kernel
-    # values
-    basis: NDArray
+    basis: NDArray  # (m, d) float32 or float64: features of the basis vectors
     weights: Floats  # (m, r) float64
     # (m,) int64 or None: numbers of the training rows that are the basis vectors; ``None`` in a
     # model read from a file
     rows: Ints | None = None
+    # Whether kernel values are float64 if the basis vectors are not: large weights, or large shares
+    # of an additive kernel, multiply the rounding errors.
+    in_float64: bool = False
+
+    @property
+    def points(self) -> NDArray:
+        """The basis vectors in the dtype of the kernel values."""
+        return self.basis.astype(np.float64) if self.in_float64 else self.basis
 
     def predict_raw(self, X: Floats) -> Floats:
         """Raw predictions (n, r); cost O(n m d), in blocks of rows."""
         return self.evaluate(X, ThreadTeam())
 
     def evaluate(self, X: Floats, team: ThreadTeam) -> Floats:
-        """Raw predictions (n, r) on several threads."""
-        scaled = self.inputs(X, self.basis.dtype)
-        outputs = Gram(self.kernel, scaled, self.basis, team=team).times(self.weights)
+        """Raw predictions (n, r) on several threads, which do not affect them."""
+        points = self.points
+        outputs = self._outputs(self.inputs(X, points.dtype), points, team)
         if not np.isfinite(outputs.sum()) and not np.isfinite(outputs).all():
             row = int(np.flatnonzero(~np.isfinite(outputs).all(axis=1))[0])
             raise InvalidData(
@@ -59,6 +62,37 @@ class KernelExpansion(BaseModel):
                 "its values."
             )
         return outputs
+
+    def _outputs(self, Z: NDArray, points: NDArray, team: ThreadTeam) -> Floats:
+        return Gram(self.kernel, Z, points, team=team).times(self.weights)
+
+    def effects(self, coefficient: Floats) -> tuple[Ints, Floats]:
+        """Return the columns that features are made from, and how much each changes the outputs.
+
+        This is the mean squared change, of outputs times ``coefficient`` (r,), where the column of
+        a basis vector takes the value of another one: twice its total effect (Jansen 1999).
+        """
+        origins, R = self.inputs.origins, self.inputs.rotation
+        columns = np.unique(origins)
+        n = min(len(self.basis), _CHANGED, max(_FEWEST_CHANGED, _MOST_CHANGED // len(columns)))
+        rows = np.linspace(0, len(self.basis) - 1, n).astype(np.intp)
+        Z = self.points[rows]
+        R = np.eye(Z.shape[1]) if R is None else R
+        step = np.roll(Z, n // 2, axis=0) - Z
+        steps = step @ np.linalg.pinv(R)  # of the features before they are rotated
+        moved = [Z + steps[:, own] @ R[own] for own in (origins == k for k in columns)]
+        outputs = self._outputs(np.concatenate([Z, *moved]), self.points, ThreadTeam())
+        before, after = outputs[:n], outputs[n:].reshape(len(moved), n, -1)
+        changes = coefficient * (after - before)
+        return columns, (changes**2).mean(axis=1).sum(axis=1)
+
+    def has_shape(self, n_features: int, n_outputs: int) -> bool:
+        """Return whether the arrays have these sizes and are finite."""
+        n, basis = len(self.basis), self.basis.astype(np.float64)
+        is_valid = n > 0 and self.inputs.is_valid(n_features)
+        return is_valid and are_finite(
+            [(basis, (n, self.inputs.width)), (self.weights, (n, n_outputs))]
+        )
 
     def placed(
         self, columns: NDArray[np.intp], width: int, shared: dict[int, Any]
@@ -72,7 +106,7 @@ class KernelExpansion(BaseModel):
     def operators(self, graph: OperatorGraph, X: str) -> str:
         """Add ``k(x, basis) weights``, (n, r) or (1, r)."""
         rows = self.inputs.operators(graph, X)
-        if self.basis.dtype == np.float32:
+        if self.points.dtype == np.float32:
             rows = graph.rounded(rows)  # as for the basis vectors, so that codes stay equal
         basis = np.asarray(self.basis, dtype=np.float64)
         block = block_operators(self.kernel, graph, rows, basis)
@@ -110,16 +144,22 @@ class MergedExpansions(Summation):
 
 def merge(terms: Sequence[Term[KernelExpansion]]) -> list[tuple[KernelExpansion, slice]]:
     """Merge the terms to one expansion per kernel, with weights multiplied by coefficients."""
-    by_kernel = _grouped(terms, lambda model: (id(model.kernel), id(model.inputs)))
-    return [_merged(group) for group in by_kernel]
-
-
-def _grouped(terms: Sequence[Term], key: Callable[[Any], object]) -> list[list[Term]]:
-    """Terms of models with equal keys, in the order of first appearance."""
-    groups: dict[object, list[Term]] = {}
+    groups: list[list[Term[KernelExpansion]]] = []
     for term in terms:
-        groups.setdefault(key(term.model), []).append(term)
-    return list(groups.values())
+        own = (group for group in groups if _can_be_merged(group[0].model, term.model))
+        found = next(own, None)
+        if found is None:
+            groups.append([term])
+        else:
+            found.append(term)
+    return [_merged(group) for group in groups]
+
+
+def _can_be_merged(one: KernelExpansion, other: KernelExpansion) -> bool:
+    """Whether they have the same kernel values at the same basis vectors."""
+    is_like = one.in_float64 == other.in_float64 and one.basis.dtype == other.basis.dtype
+    same_kernel = is_like and are_equal(one.kernel, other.kernel)
+    return same_kernel and are_equal(one.inputs, other.inputs)
 
 
 def _columns_of(terms: Sequence[Term]) -> slice:
@@ -140,8 +180,10 @@ def _merged(terms: list[Term[KernelExpansion]]) -> tuple[KernelExpansion, slice]
     """The sum of expansions in one kernel."""
     columns = _columns_of(terms)
     # Most stages of a full machine share one array of basis vectors: add these up first.
-    by_basis = _grouped(terms, lambda model: id(model.basis))
-    distinct = [(group[0].model, _total_weights(group, columns)) for group in by_basis]
+    by_basis: dict[int, list[Term]] = {}
+    for term in terms:
+        by_basis.setdefault(id(term.model.basis), []).append(term)
+    distinct = [(group[0].model, _total_weights(group, columns)) for group in by_basis.values()]
     if len(distinct) == 1:
         model, weights = distinct[0]
         basis, rows = model.basis, model.rows
@@ -151,8 +193,7 @@ def _merged(terms: list[Term[KernelExpansion]]) -> tuple[KernelExpansion, slice]
         numbers = [model.rows for model, _ in distinct if model.rows is not None]
         rows = np.concatenate(numbers) if len(numbers) == len(distinct) else None
     basis, weights, rows = _without_duplicates(basis, weights, rows)
-    first = terms[0].model
-    return KernelExpansion(first.kernel, first.inputs, basis, weights, rows), columns
+    return replace(terms[0].model, basis=basis, weights=weights, rows=rows), columns
 
 
 def _without_duplicates(
@@ -174,125 +215,12 @@ def _without_duplicates(
     return basis[kept], total, None if rows is None else rows[kept]
 
 
-@dataclass(frozen=True, eq=False)
-class MetricExpansion(BaseModel):
-    """``f(x) = sum_d k(z(x), center_d) weight_d`` with features ``z``.
-
-    The scales of the features contain the metric, so that the kernel has length scale one.
-    """
-
-    in_files = True
-
-    features: FeatureMap
-    # (m, q) float32 or float64: features of training rows.  Kernel values are float64: large
-    # weights, or large shares of an additive kernel, multiply the rounding errors.
-    centers: NDArray[Any]
-    weights: Floats  # (m, r) float64
-    # (2,) float64 or None: of main effects and interactions in an additive kernel; ``None`` for a
-    # Matérn-5/2 kernel
-    shares: Floats | None = None
-
-    @property
-    def kernel(self) -> Kernel:
-        """The kernel of the features."""
-        return kernel_with(self.shares)
-
-    @property
-    def kernel_name(self) -> str:
-        """Short name of the kernel, and how it reads the columns."""
-        if self.shares is not None:
-            return "additive"
-        return "matern52" if self.features.rotation is None else "rotated matern52"
-
-    def predict_raw(self, X: Floats) -> Floats:
-        """Compute the outputs (n, r), at a cost of O(n m q)."""
-        return self.evaluate(X, ThreadTeam())
-
-    def evaluate(self, X: Floats, team: ThreadTeam) -> Floats:
-        """Compute the outputs (n, r) on several threads; the result does not depend on them."""
-        return self._outputs(self.features(X), team)
-
-    def _outputs(self, Z: Floats, team: ThreadTeam) -> Floats:
-        """Compute the outputs (n, r) of features (n, q)."""
-        centers = self.centers.astype(np.float64)
-        kernel = self.kernel
-
-        def tile(rows: slice, columns: slice) -> Floats:
-            return kernel.block(Z[rows], centers[columns])
-
-        block = _stationary_tiles(Z, centers) if self.shares is None else tile
-        outputs = np.zeros((len(Z), self.weights.shape[1]))
-
-        def add(rows: slice) -> None:
-            for columns in row_blocks(len(centers), _TILE_COLUMNS):
-                outputs[rows] += block(rows, columns) @ self.weights[columns]
-
-        with array_api.one_blas_thread():
-            team.map(add, row_blocks(len(Z), _TILE_ROWS))
-        return outputs
-
-    def effects(self, coefficient: Floats) -> tuple[Ints, Floats]:
-        """Return the columns that features are made from, and how much each changes the outputs.
-
-        This is the mean squared change, of outputs times ``coefficient`` (r,), where the column of
-        a center takes the value of another center: twice its total effect (Jansen 1999).
-        """
-        origins = self.features.origins
-        columns = np.unique(origins)
-        n = min(len(self.centers), _CHANGED, max(_FEWEST_CHANGED, _MOST_CHANGED // len(columns)))
-        rows = np.linspace(0, len(self.centers) - 1, n).astype(np.intp)
-        Z = self.centers[rows].astype(np.float64)
-        R = self.features.rotation
-        R = np.eye(Z.shape[1]) if R is None else R
-        step = np.roll(Z, n // 2, axis=0) - Z
-        steps = step @ np.linalg.pinv(R)  # of the features before they are rotated
-        moved = [Z + steps[:, own] @ R[own] for own in (origins == k for k in columns)]
-        outputs = self._outputs(np.concatenate([Z, *moved]), ThreadTeam())
-        before, after = outputs[:n], outputs[n:].reshape(len(moved), n, -1)
-        changes = coefficient * (after - before)
-        return columns, (changes**2).mean(axis=1).sum(axis=1)
-
-    def has_shape(self, n_features: int, n_outputs: int) -> bool:
-        """Return whether the arrays have these sizes and are finite."""
-        features, centers = self.features, self.centers
-        if not isinstance(features, FeatureMap) or not features.is_valid(n_features):
-            return False
-        if not isinstance(centers, np.ndarray) or centers.dtype not in (np.float32, np.float64):
-            return False
-        n = len(centers) if centers.ndim == 2 else 0
-        shapes: list[tuple[Any, tuple[int, ...]]]
-        shapes = [(centers.astype(np.float64), (n, features.width)), (self.weights, (n, n_outputs))]
-        if self.shares is not None:
-            shapes.append((self.shares, (2,)))
-        has_shapes = n > 0 and features.width > 0 and are_finite(shapes)
-        return has_shapes and (self.shares is None or bool((self.shares > 0).all()))
-
-    def placed(self, columns: NDArray[np.intp], width: int, shared: dict[int, Any]) -> BaseModel:
-        """Return the same function of the given columns of a wider table."""
-        return replace(self, features=self.features.placed(columns))
-
-    def operators(self, graph: OperatorGraph, X: str) -> str:
-        """Add the operators of the function, in float64."""
-        centers = np.asarray(self.centers, dtype=np.float64)
-        block = block_operators(self.kernel, graph, self.features.operators(graph, X), centers)
-        return graph.add("MatMul", block, graph.constant(self.weights))
-
-    @classmethod
-    def sum_of(cls, terms: Sequence[Term[MetricExpansion]]) -> MergedExpansions:
-        """Evaluate each kernel value once, if several members have the same centers."""
-
-        def centers_of(model: MetricExpansion) -> bytes:
-            own, shares = model.features, model.shares
-            optional = [np.zeros(0) if one is None else one for one in (own.rotation, shares)]
-            arrays = (model.centers, own.origins, own.scale, *optional)
-            return b"".join(array.tobytes() for array in arrays)
-
-        merged = []
-        for group in _grouped(terms, centers_of):
-            columns = _columns_of(group)
-            total = _total_weights(group, columns)
-            merged.append((replace(group[0].model, weights=total), columns))
-        return MergedExpansions(tuple(merged))
+def former_expansion(
+    features: FeatureMap, centers: NDArray, weights: Floats, shares: Floats | None = None
+) -> KernelExpansion:
+    """Create the expansion that ``MetricExpansion`` in files of earlier versions stands for."""
+    kernel = kernel_with(shares)
+    return KernelExpansion(kernel, features, centers, weights, in_float64=True)
 
 
 def kernel_with(shares: Floats | None) -> Kernel:
@@ -301,24 +229,3 @@ def kernel_with(shares: Floats | None) -> Kernel:
     The scales of the features contain the length scales.
     """
     return KERNEL if shares is None else Additive(1.0, *shares.tolist())
-
-
-def _stationary_tiles(Z: Floats, centers: Floats) -> Tiles:
-    """Do the same for a kernel of the distances, in one matrix product."""
-    left, right = _augmented(Z), _augmented(centers)
-    right[:, -2:] = right[:, :-3:-1]
-    right[:, :-2] *= -2
-
-    def tile(rows: slice, columns: slice) -> Floats:
-        squares = left[rows] @ right[columns].T
-        return KERNEL.profile(np.maximum(squares, 0, out=squares))
-
-    return tile
-
-
-def _augmented(Z: Floats) -> Floats:
-    """Return the rows (n, q) with their squared norms and ones, (n, q + 2).
-
-    With ``[-2 b, 1, |b|²]``, the product of two such rows is their squared distance.
-    """
-    return np.column_stack([Z, (Z * Z).sum(axis=1), np.ones(len(Z))])

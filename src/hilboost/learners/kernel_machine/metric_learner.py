@@ -25,7 +25,7 @@ from hilboost.core.row_sample import RowSample
 from hilboost.core.split_settings import SplitSettings
 from hilboost.kernels import Kernel
 from hilboost.kernels.gram import evaluate, row_blocks
-from hilboost.learners.kernel_machine.expansion import MetricExpansion, kernel_with
+from hilboost.learners.kernel_machine.expansion import KernelExpansion, kernel_with
 from hilboost.learners.kernel_machine.feature_map import FeatureMap
 from hilboost.learners.kernel_machine.inputs import encoded_features
 from hilboost.learners.kernel_machine.tuning.metric import (
@@ -239,21 +239,28 @@ def _better_ridge(ridge: float, error: Callable[[float], float]) -> tuple[float,
 
 @dataclass(frozen=True)
 class MetricSpace:
-    """Features whose scales contain the metric, the ridge, and the shares of an additive kernel."""
+    """Features whose scales contain the metric, the kernel of these, and the ridge."""
 
     features: FeatureMap
     ridge: float
-    shares: Floats | None = None
+    kernel: Kernel = KERNEL  # of the features
     path: Path | None = None  # of the search for the diagonal metric
 
     @property
-    def kernel(self) -> Kernel:
-        """The kernel of the features."""
-        return kernel_with(self.shares)
+    def is_additive(self) -> bool:
+        """Whether the kernel is a sum of functions of few features."""
+        return self.kernel is not KERNEL
 
-    def expansion(self, centers: NDArray[Any], weights: Floats) -> MetricExpansion:
+    @property
+    def kernel_name(self) -> str:
+        """Short name of the kernel, and how it reads the columns."""
+        if self.is_additive:
+            return "additive"
+        return "matern52" if self.features.rotation is None else "rotated matern52"
+
+    def expansion(self, centers: NDArray[Any], weights: Floats) -> KernelExpansion:
         """Create an expansion in these centers."""
-        return MetricExpansion(self.features, centers, weights, self.shares)
+        return KernelExpansion(self.kernel, self.features, centers, weights, in_float64=True)
 
     def left_out(self, rows: Rows) -> Floats:
         """Compute the outputs (m, r) for each row by a fit to all others."""
@@ -295,7 +302,7 @@ class MetricKernelLearner(Learner):
     in_files: ClassVar[bool] = True
     name: ClassVar[str] = "metric_kernel"
     capabilities = Capabilities(
-        base_model=MetricExpansion,
+        base_model=KernelExpansion,
         takes_missing_values=True,
         takes_infinity=True,
         takes_categories=True,
@@ -359,12 +366,12 @@ class MetricKernelLearner(Learner):
         path = None if like is None else like.path
         metric = learned_metric(drawn(self.n_searched), own, team, path)
         rotates = like is None or like.features.rotation is not None
-        most_additive = self.most_additive if like is None or like.shares is not None else 0
+        most_additive = self.most_additive if like is None or like.is_additive else 0
         many = drawn(int(_ROTATED_PER_SEARCHED * self.n_searched))
         best = [metric, *refined_metrics(many, metric, most_additive, team, rotates)][-1]
         is_map = best.axes.ndim > 1
         features = replace(features, rotation=best.axes) if is_map else features.scaled(best.axes)
-        return MetricSpace(features, best.ridge, best.shares, metric.path)
+        return MetricSpace(features, best.ridge, kernel_with(best.shares), metric.path)
 
     def centers(self, rows: NDArray[np.uint32], seed: int, team: ThreadTeam) -> NDArray[np.uint32]:
         """Draw the centers from ``rows`` if there are more than the maximum."""
@@ -374,7 +381,7 @@ class MetricKernelLearner(Learner):
 
     def expansion(
         self, space: MetricSpace, rows: Rows, seed: int, team: ThreadTeam
-    ) -> MetricExpansion:
+    ) -> KernelExpansion:
         """Fit an expansion in centers among the rows to all of them."""
         every = np.arange(len(rows), dtype=np.uint32)
         chosen = self.centers(every, seed, team)
