@@ -8,7 +8,7 @@ import pytest
 from hilboost.backends import array_api
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.errors import InvalidParameter
-from hilboost.kernels import CallableKernel, Gaussian, Matern
+from hilboost.kernels import Additive, CallableKernel, Gaussian, Matern
 from hilboost.kernels.gram import Gram, evaluate, fill, require_memory, row_blocks
 from hilboost.kernels.symmetric import SymmetricGram
 
@@ -47,6 +47,22 @@ def test_products_are_those_of_the_matrix(a, b, d, memory, dtype):
         assert_close(gram.transposed_times(U), K.T @ U, dtype)
         assert_close(gram.normal_times(V), K.T @ (K @ V), dtype)
         assert_close(gram.normal_times(V, weight), K.T @ (weight[:, None] * (K @ V)), dtype)
+
+
+class Halved(Gaussian):
+    """A kernel that changes the formula of its base class."""
+
+    def block(self, A, B):
+        return 0.5 * super().block(A, B)
+
+
+@pytest.mark.parametrize("kernel", [Halved(1.0), Matern(2.0, 2.5), Additive(1.0)])
+def test_products_of_tiles_are_those_of_the_kernel(kernel):
+    A, B, V, _, _ = draw(300, 1030, 3)
+    with ThreadTeam(2) as team:
+        found = Gram(kernel, A, B, team=team).times(V)
+    assert_close(found, kernel.block(A, B) @ V, np.float64)
+    np.testing.assert_array_equal(found, Gram(kernel, A, B).times(V))
 
 
 @shapes

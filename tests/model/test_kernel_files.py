@@ -37,6 +37,7 @@ from hilboost.kernels import (
 from hilboost.learners.kernel_machine import summary
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.learners.kernel_machine.feature_map import FeatureMap
+from hilboost.learners.kernel_machine.inputs import completing, encoded_features
 from hilboost.learners.wrapped import LinearModel
 from hilboost.model import AdditiveModel
 from hilboost.model.codecs import ClassCodec
@@ -499,6 +500,34 @@ def test_edited_kernels(path, content, kernel):
             edit(path, header=change)
             with pytest.raises(InvalidModelFile, match="damaged"):
                 hilboost.load(path)
+
+
+def test_files_hold_every_feature_map(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 4))
+    X[:, 1] = np.arange(40) % 3
+    X[::5, 2], X[::7, 1] = np.nan, -1
+    learned = encoded_features(X, X[:, :1], None, [(1, 3)])
+    rotated = replace(learned, rotation=rng.normal(size=(learned.width, 2)))
+    few = learned.scaled(np.array([0.0, 1, 2, 0, 3]))
+    stages = []
+    for inputs in (learned, rotated, few, completing(X, None), FeatureMap.unscaled(2)):
+        basis = inputs(np.nan_to_num(X[:9]), np.float32)
+        one = replace(expansion(basis, inputs=inputs), in_float64=inputs is not few)
+        stages.append([one, replace(one, weights=2 * one.weights)])
+    model, path = additive(stages), tmp_path / "m"
+    files.write(path, model, {"n_features_in": 4})
+    loaded, _, arrays = files.read(path)
+    assert sum(name.startswith("rows.") for name in arrays) == len(stages)
+    for before, after in zip(model.stages, loaded.stages, strict=True):
+        for one, other in zip(before.terms, after.terms, strict=True):
+            Z = X[1:2] if one.model.inputs.numbers is None else X
+            np.testing.assert_array_equal(other.model.predict_raw(Z), one.model.predict_raw(Z))
+    for name in ("levels.0.1", "rotation.1"):
+        files.write(path, model, {"n_features_in": 4})
+        edit(path, arrays={name: np.full_like(arrays[name], np.nan)})
+        with pytest.raises(InvalidModelFile, match="damaged"):
+            files.read(path)
 
 
 @pytest.mark.parametrize("case", NATIVE, ids=ids(NATIVE))

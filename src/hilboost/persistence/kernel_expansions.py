@@ -138,7 +138,7 @@ def _numbers(inputs: FeatureMap) -> Floats:
 
 def _indicated(inputs: FeatureMap) -> Ints:
     if inputs.numbers is None:
-        return np.full(len(inputs.columns), -1)
+        return np.full(len(inputs.columns), -1, dtype=np.int64)
     return np.isin(inputs.columns, inputs.missing).astype(np.int64)
 
 
@@ -256,9 +256,9 @@ def _completions(
     arrays: Arrays, n: int, n_features: int
 ) -> Iterator[tuple[Ints, Floats | None, Ints]]:
     """Read the columns of each of the inputs, the numbers of missing cells, and the indicated."""
-    every = {"inputs.columns": np.tile(np.arange(n_features), (n, 1))}
+    every = {"inputs.columns": np.tile(np.arange(n_features, dtype=np.int64), (n, 1))}
     columns = require_array(every | arrays, "inputs.columns", np.int64, 2)
-    numbers, missing = np.zeros(columns.shape), np.full(columns.shape, -1)
+    numbers, missing = np.zeros(columns.shape), np.full(columns.shape, -1, dtype=np.int64)
     if "inputs.numbers" in arrays or "inputs.missing" in arrays:
         numbers = require_finite(arrays, "inputs.numbers", 2)
         missing = require_array(arrays, "inputs.missing", np.int64, 2)

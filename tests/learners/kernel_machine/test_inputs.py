@@ -6,7 +6,7 @@ import pytest
 from hilboost.core.errors import InvalidData
 from hilboost.kernels import Gaussian
 from hilboost.learners.kernel_machine.config import KernelMachineConfig
-from hilboost.learners.kernel_machine.feature_map import FeatureMap
+from hilboost.learners.kernel_machine.feature_map import FeatureMap, former_features
 from hilboost.learners.kernel_machine.inputs import bounds_of, with_scales
 
 RNG = np.random.default_rng(0)
@@ -54,6 +54,26 @@ def test_one_scale_for_all_columns():
 
 def test_unchanged():
     np.testing.assert_array_equal(FeatureMap.unscaled(4)(X), X)
+
+
+def test_features_of_earlier_files():
+    center, scale, flag = np.array([5.0, 1.0]), np.array([2.0, 0.5]), np.array([3.0])
+    features = former_features(
+        columns=np.array([0, 2]),
+        low=np.array([-1.0, -2.0]),
+        high=np.array([9.0, 2.0]),
+        center=center,
+        scale=scale,
+        levels=((1, np.array([0.5, -0.5])),),
+        missing=np.array([0]),
+        missing_scale=flag,
+        rotation=np.eye(3)[:, ::-1],
+    )
+    table = np.array([[4.0, 0, 1], [np.nan, 0, 0], [99, 0, np.nan], [-99, 0, 7]])
+    numbers = np.array([[4, -0.5], [5, 0.5], [9, 0], [-1, 0]])
+    expected = np.column_stack([(numbers - center) * scale, [0, 3, 0, 0]])[:, ::-1]
+    assert features.is_valid(3)
+    np.testing.assert_allclose(features(table), expected, rtol=1e-15)
 
 
 @pytest.mark.parametrize(("n_columns", "is_common"), [(64, False), (65, True)])

@@ -14,7 +14,7 @@ from hilboost.backends.array_api import Array
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.exchange import Exchange
-from hilboost.kernels.gram import Gram, OrderFreeSum
+from hilboost.kernels.gram import Gram, OrderFreeSum, evaluate
 from hilboost.kernels.symmetric import SymmetricGram
 
 _SAME_RESIDUAL = 1e-3  # relative difference
@@ -232,14 +232,10 @@ def nystroem_factor(
     the largest eigenvalue.
     """
     points = gram.A[landmarks]
-    square = Gram(
-        gram.kernel, array_api.cast(points, "float64"), array_api.cast(points, "float64"), np.inf
-    )
-    K_mm = square.whole()
-    n, m = gram.A.shape[0], len(landmarks)
-    largest = (
-        float(array_api.namespace(K_mm).max(array_api.namespace(K_mm).sum(K_mm, axis=1))) * n / m
-    )
+    double_points = array_api.cast(points, "float64")
+    K_mm = evaluate(gram.kernel, double_points, double_points)
+    n, m, xp = gram.A.shape[0], len(landmarks), array_api.namespace(K_mm)
+    largest = float(xp.max(xp.sum(K_mm, axis=1))) * n / m
     double = largest > _SINGLE_PRECISION_RATIO * smallest
     name = "float64" if double else gram.precision
     factor = array_api.cholesky(K_mm, min(_JITTER, smallest), team=gram.team)

@@ -122,8 +122,7 @@ class KernelExpansion(BaseModel):
 class MergedExpansions(Summation):
     """Sum of expansions with different kernels or centers, each with its output columns."""
 
-    # pairs of a model with ``weights`` (m, r) and ``evaluate``, and its output columns
-    merged: tuple[tuple[Any, slice], ...]
+    merged: tuple[tuple[KernelExpansion, slice], ...]  # and the output columns of each
 
     @property
     def n_basis(self) -> int:
@@ -157,14 +156,9 @@ def merge(terms: Sequence[Term[KernelExpansion]]) -> list[tuple[KernelExpansion,
 
 def _can_be_merged(one: KernelExpansion, other: KernelExpansion) -> bool:
     """Whether they have the same kernel values at the same basis vectors."""
-    is_like = one.in_float64 == other.in_float64 and one.basis.dtype == other.basis.dtype
-    same_kernel = is_like and are_equal(one.kernel, other.kernel)
-    return same_kernel and are_equal(one.inputs, other.inputs)
-
-
-def _columns_of(terms: Sequence[Term]) -> slice:
-    """The output columns from the first to the last of some terms."""
-    return slice(min(t.columns.start for t in terms), max(t.columns.stop for t in terms))
+    if one.in_float64 != other.in_float64 or not are_equal(one.kernel, other.kernel):
+        return False
+    return are_equal(one.inputs, other.inputs)
 
 
 def _total_weights(terms: Sequence[Term], columns: slice) -> Floats:
@@ -178,7 +172,7 @@ def _total_weights(terms: Sequence[Term], columns: slice) -> Floats:
 
 def _merged(terms: list[Term[KernelExpansion]]) -> tuple[KernelExpansion, slice]:
     """The sum of expansions in one kernel."""
-    columns = _columns_of(terms)
+    columns = slice(min(t.columns.start for t in terms), max(t.columns.stop for t in terms))
     # Most stages of a full machine share one array of basis vectors: add these up first.
     by_basis: dict[int, list[Term]] = {}
     for term in terms:
@@ -219,8 +213,7 @@ def former_expansion(
     features: FeatureMap, centers: NDArray, weights: Floats, shares: Floats | None = None
 ) -> KernelExpansion:
     """Create the expansion that ``MetricExpansion`` in files of earlier versions stands for."""
-    kernel = kernel_with(shares)
-    return KernelExpansion(kernel, features, centers, weights, in_float64=True)
+    return KernelExpansion(kernel_with(shares), features, centers, weights, in_float64=True)
 
 
 def kernel_with(shares: Floats | None) -> Kernel:

@@ -50,7 +50,7 @@ class FeatureMap:
         """Create the map that leaves the completed table as it is."""
         missing = np.empty(0, dtype=np.int64) if missing is None else missing
         k = n_columns + len(missing)
-        bound, columns = np.full(k, UNBOUNDED), np.arange(n_columns)
+        bound, columns = np.full(k, UNBOUNDED), np.arange(n_columns, dtype=np.int64)
         return cls(columns, (), numbers, missing, -bound, bound, np.zeros(k), np.ones(k))
 
     @property

@@ -92,7 +92,8 @@ def completing(X: Floats, weight: Floats | None, categorical: tuple[int, ...] = 
     often[list(categorical)] = False  # a level of their own
     numbers = np.array([_median(column, weight) for column in X.T])
     numbers[list(categorical)] = _MISSING_LEVEL
-    return FeatureMap.unscaled(X.shape[1], numbers, np.flatnonzero(often))
+    indicated = np.flatnonzero(often).astype(np.int64)
+    return FeatureMap.unscaled(X.shape[1], numbers, indicated)
 
 
 def _median(values: Floats, weight: Floats | None) -> float:

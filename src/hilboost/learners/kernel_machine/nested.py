@@ -24,7 +24,7 @@ from hilboost.core.row_sample import RowSample
 from hilboost.kernels import Kernel
 from hilboost.kernels.gram import require_memory
 from hilboost.learners.kernel_machine.basis import COLUMNS_HELD, KEPT_BYTES, refuse_many_rows
-from hilboost.learners.kernel_machine.config import Workspace
+from hilboost.learners.kernel_machine.config import KernelMachineConfig, Workspace
 from hilboost.learners.kernel_machine.kernel_learner import KernelLearner
 from hilboost.learners.kernel_machine.problem import StageProblem
 from hilboost.learners.kernel_machine.sparse import SparseLearner
@@ -58,13 +58,14 @@ class NestedLearner(KernelLearner):
             self.sparse.capabilities, takes_samples=False, has_state=False, in_checkpoints=False
         )
 
+    @property
+    def setting(self) -> KernelMachineConfig:  # type: ignore[override]
+        """Same as for the sparse learner."""
+        return self.sparse.setting
+
     def with_setting(self, **changes: Any) -> Self:
         """Same as for the sparse learner."""
         return replace(self, sparse=self.sparse.with_setting(**changes))
-
-    def prepare(self, X: Floats, weight: Floats | None, seed: int, n_threads: int) -> NestedState:
-        """Scale the rows and start the threads."""
-        return self.state(self.sparse.setting.prepare(X, weight, seed, n_threads))
 
     def state(self, workspace: Workspace) -> NestedState:
         """The state before the first stage."""
@@ -95,7 +96,7 @@ class NestedLearner(KernelLearner):
             refuse_many_rows(len(subset))
         n_basis = fitting(sparse, len(subset), data.workspace.memory)
         data.n_effective = n_basis
-        problem = data.problem(sparse.setting, gradients, weight)
+        problem = data.problem(self.setting, gradients, weight)
         if self.regularize is not None:
             regularization = self.regularize(data.workspace, problem.kernel, n_basis)
             data.penalize(regularization)

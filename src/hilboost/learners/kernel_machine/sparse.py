@@ -238,7 +238,8 @@ class SparseLearner(KernelLearner):
         """The solver, beside what reweighting keeps of all stages including this one."""
         if not self.reweight:
             return self.stage_solver
-        kept = require_kept(data.workspace, problem.n_outputs, 1 + data.n_reweighted)
+        before = data.record.own or ReweightedStages.of(problem)
+        kept = require_kept(data.workspace, problem.n_outputs, 1 + len(before.rows))
         return replace(self.stage_solver, reserved=kept)
 
     def _with_best_scale(
@@ -260,11 +261,6 @@ class SparseLearner(KernelLearner):
 
 class SparseState(MachineState):
     """The record of a fit; its own part are the stages that are reweighted."""
-
-    @property
-    def n_reweighted(self) -> int:
-        """Number of stages whose weights are set anew after each stage."""
-        return 0 if self.record.own is None else len(self.record.own.rows)
 
     def snapshot(self) -> MachineRecord | None:
         """What later stages need, without the models."""
