@@ -19,15 +19,7 @@ import pandas as pd
 from sklearn.metrics import r2_score, roc_auc_score
 from sklearn.model_selection import KFold, StratifiedKFold
 
-from _common import (
-    data_folder,
-    describe_error,
-    estimator,
-    markdown_table,
-    study,
-    timed,
-    version_of,
-)
+from _common import data_folder, describe_error, estimator, markdown_table, study, timed, version_of
 
 FLIGHTS = 60_000
 N_FOLDS, THREADS = 5, 1

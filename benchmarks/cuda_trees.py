@@ -127,12 +127,7 @@ def fitted(X: Any, y: Any, two_classes: bool, leaves: int, **given: Any) -> tupl
     estimator: Any = BoostingClassifier if two_classes else BoostingRegressor
     trees = {"learner": "tree", "max_leaf_nodes": leaves, "min_samples_leaf": 20}
     model = estimator(
-        **trees,
-        **given,
-        n_estimators=100,
-        learning_rate=0.1,
-        early_stopping=False,
-        random_state=0,
+        **trees, **given, n_estimators=100, learning_rate=0.1, early_stopping=False, random_state=0
     )
     target = (y > 0).astype(np.int64) if two_classes else y
     began = perf_counter()

