@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from copy import copy
+from typing import Any
+
 import numpy as np
 
 from hilboost.core.dtypes import Floats
@@ -10,61 +13,76 @@ from hilboost.core.target import Target
 from hilboost.reductions.sums import mean
 
 _STEPS, _HALVINGS = 100, 30
-_DIFFERENCE, _TOLERANCE = 1e-5, 1e-11
+_DIFFERENCE = 1e-5
+_LEAST_GAIN = 1e-9  # of the loss, that the last step promises
 _LONGEST = 3.0
+_NEAR = 0.1  # a bound, in units of the uncertainty of a row
 
 
 def best_raw(
     loss: Loss, target: Target, start: Floats, bounds: tuple[Floats, Floats] | None
 ) -> Floats:
-    """Minimize the mean loss over constants (r,) by Newton steps within bounds, from ``start``."""
+    """Minimize the mean loss over constants (r,) by Newton steps within bounds, from ``start``.
+
+    The gradients of ``loss`` must not know the bounds.  As in Bertsekas (1982), parameters that are
+    close to a bound beyond which the loss falls go there, and the step of the others ignores them.
+    """
     low, high = bounds or (np.full(len(start), -np.inf), np.full(len(start), np.inf))
     raw = np.clip(start, low, high)
     value, slope = _value(loss, target, raw), _slope(loss, target, raw)
     for _ in range(_STEPS):
-        free = ~(((raw <= low) & (slope > 0)) | ((raw >= high) & (slope < 0)))
-        step = np.where(free, _newton_step(loss, target, raw, slope, free), 0.0)
-        for _ in range(_HALVINGS):
+        units = 1 / np.sqrt(_information(loss, target, raw))
+        descent = np.clip(raw - units**2 * slope, low, high) - raw
+        close = np.minimum(_NEAR, np.linalg.norm(descent / units)) * units
+        end = np.where(slope > 0, low, high)
+        free = np.abs(end - raw) > close
+        step = np.where(free, 0.0, end - raw)
+        step[free] = _newton_step(loss, target, raw, slope, units, free)
+        gain = -slope @ step
+        for _ in range(_HALVINGS if gain > _LEAST_GAIN else 1):
             moved = np.clip(raw + step, low, high)
             lower = _value(loss, target, moved)
-            if lower <= value:
+            if lower < value:
                 break
             step = step / 2
         else:
-            return raw
-        size = np.max(np.abs(moved - raw) / (1 + np.abs(raw)))
+            break
         raw, value, slope = moved, lower, _slope(loss, target, moved)
-        if size < _TOLERANCE:
+        if gain <= _LEAST_GAIN:
             break
     return raw
 
 
+def unbounded(loss: Any) -> Any:
+    """Return the same loss, whose steps may go anywhere."""
+    found = copy(loss)
+    found.bounds = None
+    return found
+
+
 def _newton_step(
-    loss: Loss, target: Target, raw: Floats, slope: Floats, free: np.ndarray
+    loss: Loss, target: Target, raw: Floats, slope: Floats, units: Floats, free: np.ndarray
 ) -> Floats:
     """The step of a hessian from differences, with positive eigenvalues, not too long."""
-    curved = np.diag(_hessian(loss, target, raw))
-    units = 1 / np.sqrt(curved)
     columns = []
-    for k in range(len(raw)):
+    for k in np.flatnonzero(free):
         step = np.zeros(len(raw))
         step[k] = _DIFFERENCE * units[k]
-        rise = _slope(loss, target, raw + step) - _slope(loss, target, raw - step)
-        columns.append(rise / (2 * _DIFFERENCE * units[k]))
-    scaled = np.array(columns) * units * units[:, None]
-    scaled = 0.5 * (scaled + scaled.T)
-    scaled[~free], scaled[:, ~free] = 0.0, 0.0
-    values, vectors = np.linalg.eigh(scaled + np.diag((~free).astype(float)))
+        rise = _slope(loss, target, raw + step) - slope
+        columns.append(rise[free] / _DIFFERENCE)
+    units = units[free]
+    scaled = np.reshape(columns, (len(units), len(units))) * units
+    values, vectors = np.linalg.eigh(0.5 * (scaled + scaled.T))
     inverse = 1 / np.maximum(np.abs(values), 1e-6)
-    step = -units * (vectors @ (inverse * (vectors.T @ (units * np.where(free, slope, 0.0)))))
-    longest = np.max(np.abs(step) / np.maximum(1.0, units))
+    step = -units * (vectors @ (inverse * (vectors.T @ (units * slope[free]))))
+    longest = np.max(np.abs(step) / np.maximum(1.0, units), initial=0.0)
     return step if longest <= _LONGEST else step * (_LONGEST / longest)
 
 
-def _hessian(loss: Loss, target: Target, raw: Floats) -> Floats:
+def _information(loss: Loss, target: Target, raw: Floats) -> Floats:
     found = loss.gradients(target, target.starting_raw(raw)).hessian
     assert found is not None
-    return np.diag(np.maximum(mean(target.with_y(found)), 1e-12))
+    return np.maximum(mean(target.with_y(found)), 1e-12)
 
 
 def _slope(loss: Loss, target: Target, raw: Floats) -> Floats:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import betainc, betaln, digamma, logit, polygamma
+from scipy.special import betainc, betaincc, betaln, digamma, logit, polygamma
 from scipy.stats import beta
 
 from hilboost.core.dtypes import Floats
@@ -61,6 +61,12 @@ class Beta(DistributionLoss):
         variance = float(mean(target.with_y((target.y - center) ** 2))[0])
         ratio = center * (1 - center) / max(variance, 1e-12)
         return center, max(ratio - 1, 0.1)
+
+    def log_tail(self, y: Floats, p: Parameters, upper: bool) -> Floats:
+        """Logarithm of the probability of more than ``y``, or of at most ``y``."""
+        mean, precision = p
+        a, b = _shapes(mean, precision)
+        return np.log((betaincc if upper else betainc)(a, b, np.clip(y, 0.0, 1.0)))
 
     def crps(self, y: Floats, p: Parameters) -> Floats:
         """Closed form of Taillardat et al. (2016)."""

@@ -16,7 +16,7 @@ from hilboost.core.link import Link
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target, TargetUnits
 from hilboost.distributions.bounds import ENDS, log_chance_of_bounds, log_likelihood
-from hilboost.losses._maximum_likelihood import best_raw
+from hilboost.losses._maximum_likelihood import best_raw, unbounded
 from hilboost.losses._parameter_kinds import damped
 from hilboost.reductions.sums import count_rows, extremes, mean
 from hilboost.tables.bounds import LOWER, UPPER, stand_ins
@@ -116,16 +116,17 @@ class BoundedLoss(Loss):
         """
         without = replace(target, offset=None)
         guess = self.loss.best_constant(self._plain(without))
-        start = best_raw(self, without, guess, self.loss.bounds)
+        free = BoundedLoss(unbounded(self.loss), self.logarithm)
+        start = best_raw(free, without, guess, self.loss.bounds)
         if self.loss.bounds is not None:
             low, high = self.loss.bounds
             at_end = (start - low < 0.01 * _FARTHEST) | (high - start < 0.01 * _FARTHEST)
             if (self._locations & at_end).any():
-                start = best_raw(self, without, guess, self._near(without, _NEAR))
+                start = best_raw(free, without, guess, self._near(without, _NEAR))
         if target.offset is None:
             return start
         start = start - mean(target.with_y(target.offset))
-        return best_raw(self, target, start, self.loss.bounds)
+        return best_raw(free, target, start, self.loss.bounds)
 
     @property
     def _locations(self) -> NDArray[np.bool_]:

@@ -19,7 +19,7 @@ from hilboost.core.target import Target, TargetUnits
 from hilboost.distributions.bounds import refuse_outside
 from hilboost.distributions.parametric import ParametricDistribution
 from hilboost.losses._columns import arrays_for
-from hilboost.losses._maximum_likelihood import best_raw
+from hilboost.losses._maximum_likelihood import best_raw, unbounded
 from hilboost.losses._parameter_kinds import (
     KINDS,
     LOCATIONS,
@@ -133,8 +133,8 @@ class DistributionLoss(Loss):
         -------
         tuple of float64 arrays
         """
-        kinds, found = self.kinds, []
-        for k, kind in enumerate(kinds):
+        found = []
+        for k, kind in enumerate(self.kinds):
             raw = kind.raw(p[k])
             step = _STEP * np.maximum(1.0, np.abs(raw)) if kind.link == "identity" else _STEP
             above, below = (
@@ -349,7 +349,8 @@ class DistributionLoss(Loss):
         if target.offset is None:
             return self.best_constant(target)
         start = self.best_constant(replace(target, offset=None))
-        return best_raw(self, target, start - mean(target.with_y(target.offset)), self.bounds)
+        start -= mean(target.with_y(target.offset))
+        return best_raw(unbounded(self), target, start, self.bounds)
 
     def best_constant(self, target: Target) -> Floats:
         """Return the parameters of maximum likelihood, without offsets.
@@ -366,7 +367,7 @@ class DistributionLoss(Loss):
             float(kind.raw(np.array(one)))
             for kind, one in zip(self.kinds, self.guess(target), strict=True)
         ]
-        return best_raw(self, target, np.array(start), self.bounds)
+        return best_raw(unbounded(self), target, np.array(start), self.bounds)
 
     def check(self, target: Target) -> None:
         """Check that there is a single target column with possible targets."""

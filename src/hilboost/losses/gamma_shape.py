@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import betaln, digamma, gammainc, gammaln, polygamma
+from scipy.special import betaln, digamma, gammainc, gammaincc, gammaln, polygamma
 from scipy.stats import gamma
 
 from hilboost.core.dtypes import Floats
@@ -51,6 +51,11 @@ class GammaShape(DistributionLoss):
     def mean(self, p: Parameters) -> Floats:
         """The mean."""
         return p[0]
+
+    def log_tail(self, y: Floats, p: Parameters, upper: bool) -> Floats:
+        """Logarithm of the probability of more than ``y``, or of at most ``y``."""
+        mean, shape = p
+        return np.log((gammaincc if upper else gammainc)(shape, y * shape / mean))
 
     def crps(self, y: Floats, p: Parameters) -> Floats:
         """Closed form of Möller & Scheuerer (2015)."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import log_ndtr, logsumexp, ndtr, ndtri
+from scipy.special import log_ndtr, ndtr, ndtri
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter, shown
@@ -117,7 +117,7 @@ class MixtureOfNormals(DistributionLoss):
         """Logarithm of the probability of more than ``y``, or of at most ``y``."""
         locations, scales, log_weights = self._parts(p)
         z = (y - locations) / scales
-        return np.asarray(logsumexp(log_weights + log_ndtr(-z if upper else z), axis=0))
+        return np.asarray(np.logaddexp.reduce(log_weights + log_ndtr(-z if upper else z), axis=0))
 
     def quantile(self, levels: Floats, p: Parameters) -> Floats:
         """Quantiles of the levels, by bisection between the quantiles of the components."""

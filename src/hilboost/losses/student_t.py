@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import betaln, digamma, gammaln
+from scipy.special import betaln, digamma, gammaln, stdtr
 from scipy.stats import t
 
 from hilboost.core.dtypes import Floats
@@ -50,6 +50,12 @@ class StudentT(DistributionLoss):
         _, scale, df = p
         of_df = _alternating(df) - (df + 5) / (2 * df * (df + 1) * (df + 3))
         return (df + 1) / (df + 3) / scale**2, 2 * df / (df + 3), (df - 1) ** 2 * of_df
+
+    def log_tail(self, y: Floats, p: Parameters, upper: bool) -> Floats:
+        """Logarithm of the probability of more than ``y``, or of at most ``y``."""
+        location, scale, df = p
+        z = (y - location) / scale
+        return np.log(stdtr(df, -z if upper else z))
 
     def mean(self, p: Parameters) -> Floats:
         """The location."""
