@@ -205,6 +205,23 @@ def test_distributions_and_bounds(client):
         hilboost.dask.fit(clone(model), arrays()[0], array, client=client)
 
 
+def test_distributions_with_folds(client):
+    """Many zeros, and numbers between 0 and 1."""
+    counts = RNG.poisson(np.exp(Y)) * (RNG.uniform(size=N) < 0.6)
+    targets = {"zero_inflated_poisson": counts.astype(float), "beta": 1 / (1 + np.exp(-Y))}
+    settings = {"learner": "tree", "n_estimators": 5, "early_stopping": True, "cv_folds": 3}
+    for loss, y in targets.items():
+        model = clone(MODEL).set_params(loss=loss, **settings)
+        found = hilboost.dask.fit(clone(model), *arrays(y), client=client)
+        expected = clone(model).fit(X, y)
+        assert saved(found) == saved(expected)
+        levels = [one.predict_distribution(X).cdf(y) for one in (found, expected)]
+        np.testing.assert_array_equal(*levels)
+    y[700] = 1.0
+    with pytest.raises(HilboostError, match="partition .* targets between 0 and 1; row .* has 1"):
+        hilboost.dask.fit(clone(model), *arrays(y), client=client)
+
+
 def test_two_fits_at_once(client, alone):
     found = []
 
