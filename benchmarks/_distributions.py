@@ -79,13 +79,18 @@ TABLES = {
 COUNTS = ("count", "many zeros")
 
 
-def split(name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def split(name: str, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Training rows and targets, then those of the test."""
     X, y, *_ = TABLES[name].read()
-    order = np.random.default_rng(0).permutation(len(X))
-    train = min(TRAIN, 3 * len(X) // 4)
-    first, second = order[:train], order[train : train + TEST]
+    first, second = rows_of_split(len(X), seed)
     return X[first], y[first], X[second], y[second]
+
+
+def rows_of_split(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers of the training rows, and of those of the test."""
+    order = np.random.default_rng(seed).permutation(n)
+    train = min(TRAIN, 3 * n // 4)
+    return order[:train], order[train : train + TEST]
 
 
 class OfScipy:
@@ -146,6 +151,21 @@ def pinball(y: np.ndarray, quantiles: np.ndarray, levels: np.ndarray) -> np.ndar
     """Twice the mean pinball loss: the CRPS of these equally likely values."""
     below = (y < quantiles) - levels[:, None]
     return 2 * np.mean(below * (quantiles - y), axis=0)
+
+
+def distance_of_mean(levels: list[np.ndarray]) -> float:
+    """Largest deviation of the mean distribution function of some samples from a uniform one."""
+    grid = np.linspace(0, 1, 201)
+    below = [np.searchsorted(np.sort(one), grid, "right") / len(one) for one in levels]
+    return float(np.abs(np.mean(below, axis=0) - grid).max())
+
+
+def bound_of_mean(n: int, splits: int, draws: int = 1_000) -> float:
+    """What this distance exceeds by chance in 5 % of draws of uniform levels of ``n`` rows."""
+    rng, tests = np.random.default_rng(0), [rows_of_split(n, seed)[1] for seed in range(splits)]
+    uniform = (rng.uniform(size=n) for _ in range(draws))
+    found = [distance_of_mean([one[rows] for rows in tests]) for one in uniform]
+    return float(np.quantile(found, 0.95))
 
 
 def scores(found: Any, y: np.ndarray, counts: bool) -> dict[str, Any]:
