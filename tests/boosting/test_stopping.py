@@ -12,6 +12,7 @@ from hilboost.core.errors import InvalidParameter
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 4))
 Y = X[:, 0] + 0.5 * RNG.normal(size=300)
+GROUPS = np.arange(300) // 5
 EARLY = dict(PLAIN, learner="tree") | {
     "early_stopping": True,
     "n_estimators": 200,
@@ -49,6 +50,35 @@ def test_the_best_stage_is_the_first_of_equals():
     assert EarlyStopping.best_stage([3.0, 1.0, 2.0, 1.0]) == 1
     assert EarlyStopping.best_stage([1.0, 1.0]) == 0
     assert EarlyStopping.best_stage([np.nan, 1.0, np.nan, 0.5, 0.5]) == 3
+
+
+def test_more_stages_than_the_best_are_kept_as_far_as_there_are_some():
+    stopping = EarlyStopping(3, 0.0, extension=1.5)
+    assert stopping.kept_stages([5.0, 3.0, 2.0, 3.0, 3.0]) == 3
+    assert stopping.kept_stages([5.0, 3.0, 2.0, 1.0]) == 3
+    assert stopping.kept_stages([1.0, 2.0, 3.0]) == 0
+
+
+@pytest.mark.parametrize(
+    ("extended", "parameters", "given"),
+    [
+        (True, {"cv_folds": 3}, {"groups": GROUPS}),
+        (False, {"cv_folds": 1}, {"groups": GROUPS}),
+        (False, {"cv_folds": 3}, {"time": GROUPS}),
+        (False, {"cv_folds": 3, "loss": "huber"}, {"groups": GROUPS}),
+        (False, {"cv_folds": 3, "validation": "random"}, {"groups": GROUPS}),
+    ],
+)
+def test_a_mean_of_members_judged_by_groups_keeps_half_as_many_stages_again(
+    extended, parameters, given
+):
+    y = Y + RNG.normal(size=60)[GROUPS]
+    model = BoostingRegressor(**EARLY | parameters).fit(X, y, **given)
+    losses = model.history_.validation
+    best = int(np.argmin(losses))
+    kept = min(len(losses) - 1, int(1.5 * best)) if extended else best
+    assert best > 2
+    assert model.n_estimators_ == kept
 
 
 @pytest.mark.parametrize("cv_folds", [1, 2, 5])

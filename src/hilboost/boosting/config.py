@@ -28,6 +28,8 @@ class EarlyStopping:
     tolerance: float  # relative to the loss of the initial prediction
     # whether the loss is that of the training rows, rather than of held-out rows
     on_training_rows: bool = False
+    # how many stages are kept, as a multiple of the best number
+    extension: float = 1.0
 
     def should_stop(self, losses: list[float]) -> bool:
         """Whether none of the last ``patience`` losses improves on the best one before them.
@@ -45,6 +47,10 @@ class EarlyStopping:
     def best_stage(losses: list[float]) -> int:
         """Number of stages with the lowest loss; the smallest number in case of ties."""
         return int(np.nan_to_num(losses, nan=np.inf, posinf=np.inf, neginf=-np.inf).argmin())
+
+    def kept_stages(self, losses: list[float]) -> int:
+        """Number of stages that the model keeps."""
+        return min(len(losses) - 1, int(self.extension * self.best_stage(losses)))
 
 
 @dataclass(frozen=True)

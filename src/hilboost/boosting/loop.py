@@ -122,7 +122,7 @@ def _take_snapshot(config: BoostingConfig, state: TrainingState) -> None:
         return
     n_stages = best = len(state.train) - 1
     if config.stopping is not None and state.validation:
-        best = config.stopping.best_stage(config.watched(state))
+        best = config.stopping.kept_stages(config.watched(state))
     raw = tuple(member.raw.copy(order="K") for member in state.members)
     learners = tuple(config.learner.snapshot(member.data) for member in state.members)
     found = (*state.snapshots, FitSnapshot(n_stages, raw, learners))

@@ -293,7 +293,7 @@ def _outcome(recipe: Recipe, config: BoostingConfig, data: Any, state: TrainingS
 
 
 def _keep_best(config: BoostingConfig, state: TrainingState) -> None:
-    """Drop the stages after the best one if early stopping is used."""
+    """Drop the stages after the best one, or some after it, if early stopping is used."""
     watched = config.watched(state)
     if config.stopping is None or not watched:
         return
@@ -303,7 +303,7 @@ def _keep_best(config: BoostingConfig, state: TrainingState) -> None:
             f"to {len(watched) - 1}, so that early stopping cannot choose one; use other rows, or "
             "another metric."
         )
-    kept = config.stopping.best_stage(watched)
+    kept = config.stopping.kept_stages(watched)
     for member in state.members:
         del member.stages[kept:]
 

@@ -49,6 +49,7 @@ from hilboost.validation.weights import warn_of_light_weights
 _LITTLE_PENALTY = 0.01  # hessians of ordered pairs are far smaller than one
 _MOST_OF_HIDDEN = 0.9  # larger samples find the leaves of few rows
 _SHARE_OF_FOLDS = 0.1  # of the rows, in blocks of time without a validation_fraction
+_EXTENSION = 1.5  # of the best number of stages of members, whose mean overfits groups later
 _ENTRIES_BESIDES = 8
 """Other work on a row of a tree, in entries."""
 _ENTRIES_WORTH_SHARING, _SHARED = 2**21, 2
@@ -138,7 +139,7 @@ def _config(
         rules=table_rules(p["line_search"], begun.loss, learner),
         learning_rate=float(resolved.learning_rate),
         sampling=RowSampling(resolved.subsample, p["bootstrap"]),
-        stopping=_early_stopping(p, resolved, data),
+        stopping=_early_stopping(p, begun.loss, resolved, data),
         units=begun.units,
         metrics=metrics,
     )
@@ -277,12 +278,16 @@ def _metrics(
 
 
 def _early_stopping(
-    p: Mapping[str, Any], resolved: ResolvedParameters, data: TrainingData
+    p: Mapping[str, Any], loss: Loss, resolved: ResolvedParameters, data: TrainingData
 ) -> EarlyStopping | None:
     if not resolved.early_stopping:
         return None
     on_training_rows = data.held_out is None and _stops_on_training_rows(p)
-    return EarlyStopping(resolved.n_iter_no_change, p["tol"], on_training_rows)
+    dependence = data.target.dependence
+    of_groups = dependence is not None and dependence.kind == "groups"
+    averages = of_groups and resolved.cv_folds > 1 and loss.quadratic
+    extension = _EXTENSION if averages else 1.0
+    return EarlyStopping(resolved.n_iter_no_change, p["tol"], on_training_rows, extension)
 
 
 def _penalty_choice(
