@@ -14,7 +14,7 @@ from hilboost.reductions.sums import mean
 
 _STEPS, _HALVINGS = 100, 30
 _DIFFERENCE = 1e-5
-_LEAST_GAIN = 1e-9  # of the loss, that the last step promises
+_LEAST_GAIN = 1e-8  # of the loss, that the last step promises
 _LONGEST = 3.0
 _NEAR = 0.1  # a bound, in units of the uncertainty of a row
 
