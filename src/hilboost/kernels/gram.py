@@ -214,7 +214,7 @@ class Gram:
 
     @property
     def _adds_tiles(self) -> bool:
-        """Whether products are sums of those of tiles, which stay in the cache."""
+        """Whether products are sums over tiles, which stay in the cache."""
         is_double = self.precision == "float64"
         return is_double and not self.is_kept and array_api.is_on_host(self.A)
 

@@ -16,13 +16,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter
 from hilboost.core.operators import OperatorGraph
 from hilboost.kernels.base import Fields, Kernel, Names
-from hilboost.kernels.distances import (
-    LARGEST_SQUARE,
-    product_of,
-    rounding_error,
-    squared_distances,
-    with_norms,
-)
+from hilboost.kernels.distances import LARGEST_SQUARE, in_tiles, rounding_error, squared_distances
 from hilboost.kernels.validation import check_length_scales, length_scales, positive
 
 _SMALLEST_SQUARE = 1e-30  # keeps an unused quotient finite
@@ -130,8 +124,8 @@ class Stationary(Kernel):
         """Compute the norms of all rows once."""
         if type(self).block is not Stationary.block:
             return super().tiles(A, B)
-        left, right = with_norms(self._scaled(A), self._scaled(B))
-        return lambda rows, columns: self.profile(product_of(left[rows], right[columns]))
+        squares = in_tiles(self._scaled(A), self._scaled(B))
+        return lambda rows, columns: self.profile(squares(rows, columns))
 
     def diag(self, A: Array) -> Array:
         """Ones."""
@@ -257,32 +251,21 @@ class Laplace(Stationary):
 
     def profile_operators(self, graph: OperatorGraph, S: str) -> str:
         """Compute one root and one exponential."""
-        return _exponential_operators(graph, S)
+        return graph.add("Exp", graph.add("Neg", graph.add("Sqrt", S)))
 
     def profile(self, S: Array) -> Array:
         """Compute one root and one exponential."""
-        return _exponential(S)
+        S = array_api.sqrt(S)
+        S *= -1
+        return array_api.exp(S)
 
     def slope(self, S: Array) -> Array:
         """``-exp(-s) / (2 s)``"""
-        return _exponential_slope(S)
+        s = array_api.sqrt(array_api.floor_at(S, _SMALLEST_SQUARE))
+        return array_api.exp(-s) / (-2 * s)
 
 
-def _exponential(S: Array) -> Array:
-    """Compute ``exp(-s)`` from ``s²``, which may be overwritten."""
-    S = array_api.sqrt(S)
-    S *= -1
-    return array_api.exp(S)
-
-
-def _exponential_operators(graph: OperatorGraph, S: str) -> str:
-    return graph.add("Exp", graph.add("Neg", graph.add("Sqrt", S)))
-
-
-def _exponential_slope(S: Array) -> Array:
-    """Compute ``-exp(-s) / (2 s)`` from ``s²``, which may be overwritten."""
-    s = array_api.sqrt(array_api.floor_at(S, _SMALLEST_SQUARE))
-    return array_api.exp(-s) / (-2 * s)
+_LAPLACE = Laplace()
 
 
 @dataclass(frozen=True, eq=False)
@@ -321,7 +304,7 @@ class Matern(Stationary):
     def profile_operators(self, graph: OperatorGraph, S: str) -> str:
         """A polynomial times an exponential."""
         if self.nu == 0.5:
-            return _exponential_operators(graph, S)
+            return _LAPLACE.profile_operators(graph, S)
         t = graph.add("Sqrt", graph.times(S, 2 * self.nu))
         polynomial = t
         if self.nu == 2.5:
@@ -332,7 +315,7 @@ class Matern(Stationary):
     def profile(self, S: Array) -> Array:
         """A polynomial of ``t = sqrt(2 nu) s`` times ``exp(-t)``."""
         if self.nu == 0.5:
-            return _exponential(S)
+            return _LAPLACE.profile(S)
         if self.nu == 2.5 and (squares := array_api.flat(S)) is not None:
             matern52(squares, False)
             return S
@@ -352,7 +335,7 @@ class Matern(Stationary):
     def slope(self, S: Array) -> Array:
         """``-3/2 exp(-t)`` or ``-5/6 (1 + t) exp(-t)``"""
         if self.nu == 0.5:
-            return _exponential_slope(S)
+            return _LAPLACE.slope(S)
         if self.nu == 2.5 and (squares := array_api.flat(S)) is not None:
             matern52(squares, True)
             return S

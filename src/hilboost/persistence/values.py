@@ -25,17 +25,19 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hilboost.core.base_model import BaseModel
 from hilboost.core.discovery import by_name, classes_in
+from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts, InvalidModelFile, InvalidParameter, InvalidType
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.core.output_space import Embedding, OutputSpace
 from hilboost.core.plain_values import PLAIN, is_plain
 from hilboost.kernels import Kernel, from_description, to_description
-from hilboost.learners.kernel_machine.expansion import former_expansion
-from hilboost.learners.kernel_machine.feature_map import former_features
+from hilboost.learners.kernel_machine.expansion import KernelExpansion, kernel_with
+from hilboost.learners.kernel_machine.feature_map import UNBOUNDED, FeatureMap
 from hilboost.learners.wrapped import LINEAR_REGRESSORS, is_linear
 from hilboost.losses.registry import SCIPY, loss_classes
 from hilboost.losses.scipy_distribution import ScipyDistribution
@@ -62,10 +64,6 @@ _CONTAINERS: Mapping[str, Callable[[list[Any]], Any]] = MappingProxyType(
 )
 # Parameter names in files of earlier versions.
 _RENAMED = {"normalise": "normalize"}
-# What reads the parts of earlier versions.
-_FORMER: Mapping[str, Callable[..., Any]] = MappingProxyType(
-    {"Features": former_features, "MetricExpansion": former_expansion}
-)
 _DEEPEST = 32
 PICKLE = "Save such a model with pickle or joblib, and load it only if you trust the file."
 
@@ -149,6 +147,34 @@ class ValueWriter:
         if name not in self.imports:
             self.imports.append(name)
         return name
+
+
+def former_features(rotation: Floats | None = None, **values: Any) -> FeatureMap:
+    """Create the map that ``Features`` in files of earlier versions stand for."""
+    center, missing = values["center"], values["missing"]
+    ends = [
+        np.append(one, [end] * len(missing))
+        for one, end in ((values["low"], -UNBOUNDED), (values["high"], UNBOUNDED), (center, 0.0))
+    ]
+    with np.errstate(divide="ignore"):
+        scale = 1 / np.append(values["scale"], values["missing_scale"])
+    low, high, middle = ends
+    return FeatureMap(
+        values["columns"], values["levels"], center, missing, low, high, middle, scale, rotation
+    )
+
+
+def former_expansion(
+    features: FeatureMap, centers: NDArray, weights: Floats, shares: Floats | None = None
+) -> KernelExpansion:
+    """Create the expansion that ``MetricExpansion`` in files of earlier versions stands for."""
+    return KernelExpansion(kernel_with(shares), features, centers, weights, in_float64=True)
+
+
+# Readers for classes of earlier versions.
+_FORMER: Mapping[str, Callable[..., Any]] = MappingProxyType(
+    {"Features": former_features, "MetricExpansion": former_expansion}
+)
 
 
 def _own(name: str) -> Any:

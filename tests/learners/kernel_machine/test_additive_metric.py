@@ -12,13 +12,13 @@ from hilboost import BoostingRegressor
 from hilboost.backends.threads import ThreadTeam
 from hilboost.kernels import Additive
 from hilboost.kernels.marginal_likelihood import negative_log_likelihood
-from hilboost.learners.kernel_machine.expansion import former_expansion
 from hilboost.learners.kernel_machine.metric_learner import MetricKernelLearner, System
 from hilboost.learners.kernel_machine.tuning.metric import learned_metric
 from hilboost.learners.kernel_machine.tuning.refined_metrics import additive_metric
 from hilboost.learners.kernel_machine.tuning.scoring import Rows
 from hilboost.persistence.fitted import _parts_from_file, _parts_to_file
 from hilboost.persistence.require import DAMAGE
+from hilboost.persistence.values import former_expansion
 from hilboost.training.budget import hasty
 
 RNG = np.random.default_rng(0)

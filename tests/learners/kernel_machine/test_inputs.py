@@ -6,8 +6,9 @@ import pytest
 from hilboost.core.errors import InvalidData
 from hilboost.kernels import Gaussian
 from hilboost.learners.kernel_machine.config import KernelMachineConfig
-from hilboost.learners.kernel_machine.feature_map import FeatureMap, former_features
+from hilboost.learners.kernel_machine.feature_map import FeatureMap
 from hilboost.learners.kernel_machine.inputs import bounds_of, with_scales
+from hilboost.persistence.values import former_features
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 4)) * [1, 10, 0.1, 3] + [5, -3, 0, 1e3]

@@ -65,11 +65,6 @@ class Descending(FittedTerm[KernelExpansion]):
         return float(np.sum(self.slope)), float(np.sum(self.curvature))
 
     @classmethod
-    def of(cls, model: KernelExpansion, outputs: Floats) -> Descending:
-        """A step with unknown effect on the penalty, for stages that no rule changes."""
-        return cls(Term.of(model, slice(0, outputs.shape[1])), outputs=outputs)
-
-    @classmethod
     def along(
         cls, problem: StageProblem, model: KernelExpansion, outputs: Floats, function: Floats
     ) -> Descending:

@@ -209,13 +209,6 @@ def _without_duplicates(
     return basis[kept], total, None if rows is None else rows[kept]
 
 
-def former_expansion(
-    features: FeatureMap, centers: NDArray, weights: Floats, shares: Floats | None = None
-) -> KernelExpansion:
-    """Create the expansion that ``MetricExpansion`` in files of earlier versions stands for."""
-    return KernelExpansion(kernel_with(shares), features, centers, weights, in_float64=True)
-
-
 def kernel_with(shares: Floats | None) -> Kernel:
     """Return the additive kernel with these shares; without any, the Matérn-5/2 kernel.
 

@@ -194,18 +194,3 @@ def looked_up(codes: Floats, table: Floats) -> Floats:
     if not known.any():
         return np.zeros(len(codes))
     return np.where(known, table[np.where(known, codes, 0).astype(np.intp)], 0.0)
-
-
-def former_features(rotation: Floats | None = None, **values: Any) -> FeatureMap:
-    """Create the map that ``Features`` in files of earlier versions stand for."""
-    center, missing = values["center"], values["missing"]
-    ends = [
-        np.append(one, [end] * len(missing))
-        for one, end in ((values["low"], -UNBOUNDED), (values["high"], UNBOUNDED), (center, 0.0))
-    ]
-    with np.errstate(divide="ignore"):
-        scale = 1 / np.append(values["scale"], values["missing_scale"])
-    low, high, middle = ends
-    return FeatureMap(
-        values["columns"], values["levels"], center, missing, low, high, middle, scale, rotation
-    )

@@ -156,14 +156,12 @@ class FullLearner(KernelLearner):
 
     def _refines(self, data: FullState, problem: StageProblem, change: Change) -> bool:
         """Whether the first stage begins again, in double precision."""
-        rows = np.arange(problem.n_rows)
-        begins_again = data.record.n_stages == 0 and data.refine_precision(
-            problem.kernel, rows, change.weights
-        )
-        if begins_again:
-            data.linear = data.newton = None
-            data.note(own=replace(data.solver, system=None, newton=None))
-        return begins_again
+        every = np.arange(problem.n_rows)
+        if data.record.n_stages or not data.refine_precision(problem.kernel, every, change.weights):
+            return False
+        data.linear = data.newton = None
+        data.note(own=replace(data.solver, system=None, newton=None))
+        return True
 
     def _newton_change(
         self, data: FullState, alpha: Floats, size: float, problem: StageProblem, change: Change
@@ -244,7 +242,7 @@ class FullState(MachineState):
 
     @property
     def solver(self) -> SolverRecord:
-        """What the record has of the solvers."""
+        """The part of the record that describes the solvers."""
         return self.record.own or SolverRecord()
 
     @property

@@ -165,7 +165,7 @@ class SeveralKernelsState(MachineState):
         return self.states
 
     def snapshot(self) -> MachineRecord | None:
-        """What later stages need, with the machines of the kernels."""
+        """The record that later stages need, with the machines of the kernels."""
         record = super().snapshot()
         if record is None:
             return None

@@ -263,7 +263,7 @@ class SparseState(MachineState):
     """The record of a fit; its own part are the stages that are reweighted."""
 
     def snapshot(self) -> MachineRecord | None:
-        """What later stages need, without the models."""
+        """The record that later stages need, without the models."""
         record = super().snapshot()
         return record and replace(record, own=record.own and record.own.kept)
 

@@ -201,7 +201,7 @@ class Reweighting:
     def after(
         self, f: Floats, q: Floats, q_own: float, residual: Floats
     ) -> tuple[Reweighting, float, Floats]:
-        """Add a stage; also return its weight, and the changes of those of the earlier stages.
+        """Add a stage; also return its weight, and the changes of the earlier weights.
 
         ``f`` (n,) are its outputs and ``residual`` (n,) is ``y - F c`` before it, both multiplied
         by the roots of the sample weights, if any.  ``q`` (j - 1,) are inner products of the stage
@@ -251,7 +251,7 @@ class ReweightedStages:
 
     @property
     def kept(self) -> ReweightedStages:
-        """What snapshots have: the models are those of terms."""
+        """The part that snapshots keep: terms have the models."""
         return replace(self, models=())
 
     def restored(self, terms: Sequence[Term]) -> ReweightedStages:

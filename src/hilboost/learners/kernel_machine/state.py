@@ -202,7 +202,7 @@ class MachineState:
         return next((one for one in kernels if are_equal(one, kernel)), None)
 
     def snapshot(self) -> MachineRecord | None:
-        """What later stages need; ``None`` before the first stage."""
+        """The record that later stages need; ``None`` before the first stage."""
         if self.choice is None or self.record.unit is None:
             return None
         return replace(self.record, precision=self.workspace.precision)

@@ -117,7 +117,8 @@ class ClosedForm(Steps):
         change[: len(self._before)] -= self._before
         self._before = a
         model = self.expansion(state.workspace, change)
-        return Descending.of(model, times(self._gram, change))
+        outputs = times(self._gram, change)
+        return Descending(Term.of(model, slice(0, outputs.shape[1])), outputs=outputs)
 
     def stage_added(self, stage: Stage) -> None:
         """Go on: one step solves the present machine."""
