@@ -88,8 +88,7 @@ def split(name: str, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray,
 
 def rows_of_split(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Numbers of the training rows, and of those of the test."""
-    order = np.random.default_rng(seed).permutation(n)
-    train = min(TRAIN, 3 * n // 4)
+    order, train = np.random.default_rng(seed).permutation(n), min(TRAIN, 3 * n // 4)
     return order[:train], order[train : train + TEST]
 
 
@@ -163,7 +162,7 @@ def distance_of_mean(levels: list[np.ndarray]) -> float:
 def bound_of_mean(n: int, splits: int, draws: int = 1_000) -> float:
     """What this distance exceeds by chance in 5 % of draws of uniform levels of ``n`` rows."""
     rng, tests = np.random.default_rng(0), [rows_of_split(n, seed)[1] for seed in range(splits)]
-    uniform = (rng.uniform(size=n) for _ in range(draws))
+    uniform = rng.uniform(size=(draws, n))
     found = [distance_of_mean([one[rows] for rows in tests]) for one in uniform]
     return float(np.quantile(found, 0.95))
 

@@ -328,8 +328,7 @@ def table_of_numbers(records: list[Record], key: str, title: str) -> str:
 
 
 def table_of_splits(records: list[Record]) -> str:
-    found = {r["table"]: r for r in records if "splits" in r}
-    known = [found[table] for table in TABLES if table in found]
+    known = [r for table in TABLES for r in records if "splits" in r and r["table"] == table]
     rows = [
         [
             name_of(one["table"]),

@@ -219,8 +219,7 @@ KEPT_BACK: dict[str, Callable[[], Table]] = {
 def main() -> None:
     for name, make in (TABLES | KEPT_BACK).items():
         X, y, task = make()
-        missing = int(np.isnan(X).sum())
-        values = len(np.unique(y))
+        missing, values = int(np.isnan(X).sum()), len(np.unique(y))
         print(f"{name:24} {len(X):6,} x {X.shape[1]:5} {task:11} {values:6} y, {missing:6} NaN")
 
 
