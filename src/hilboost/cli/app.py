@@ -218,8 +218,7 @@ def warmup(
     host: Annotated[
         bool,
         typer.Option(
-            "--host",
-            help="Compile for exactly this processor, not for its level of processors.",
+            "--host", help="Compile for exactly this processor, not for its level of processors."
         ),
     ] = False,
 ) -> None:

@@ -7,16 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from hilboost.backends.threads import ThreadTeam
 from hilboost.core.base_model import Term
 from hilboost.core.dtypes import Floats
 from hilboost.engine.ops.cpu.binned_forest import add_forest_on_bins
-from hilboost.engine.ops.cpu.leaf_words import BLOCK
 from hilboost.engine.ops.cpu.traverse import FlatForest
 from hilboost.engine.table import BinnedTable
-from hilboost.engine.tree import Forest
-
-_BLOCK_ROWS = 64 * BLOCK
+from hilboost.engine.tree import Forest, work_in_blocks
 
 
 def add_trees_on_bins(
@@ -30,11 +26,8 @@ def add_trees_on_bins(
     below = (cuts < forest.trees.threshold[:, None]).sum(axis=1)  # ignored at leaves
     trees: Any = forest.trees._replace(threshold=below.astype(np.uint8))
     flat = FlatForest(trees, forest.leaf_masks, forest.flat_leaves)
-    n, last_bin = table.n_rows, table.n_bins - 1
 
-    def work(begin: int) -> None:
-        end = min(begin + _BLOCK_ROWS, n)
-        add_forest_on_bins(table.words, last_bin, flat, begin, end, raw)
+    def work(rows: slice) -> None:
+        add_forest_on_bins(table.words, table.n_bins - 1, flat, rows.start, rows.stop, raw)
 
-    with ThreadTeam(min(n_threads, 1 + n // _BLOCK_ROWS)) as team:
-        team.map(work, range(0, n, _BLOCK_ROWS))
+    work_in_blocks(work, table.n_rows, len(terms), n_threads)

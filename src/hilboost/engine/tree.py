@@ -191,7 +191,7 @@ class Forest(Summation):
         def work(rows: slice) -> None:
             add_forest(X, forest, rows.start, rows.stop, has_missing, raw)
 
-        _in_blocks(work, n, len(trees.depths), n_threads)
+        work_in_blocks(work, n, len(trees.depths), n_threads)
 
     @cached_property
     def _single_trees(self) -> FlatTrees:
@@ -259,7 +259,7 @@ class WideForest(Summation):
                 tree: Any = term.model
                 raw[rows, term.columns] += term.coefficient * tree.values[leaf_of_row[rows, t]]
 
-        _in_blocks(work, len(raw), len(self.terms), n_threads)
+        work_in_blocks(work, len(raw), len(self.terms), n_threads)
 
 
 def _on_used_columns(trees: FlatTrees) -> tuple[NDArray[np.int64], FlatTrees]:
@@ -284,11 +284,11 @@ def _leaves_of_rows(
     def work(rows: slice) -> None:
         forest_leaves(X, trees, leaf_number, rows.start, rows.stop, leaf_of_row)
 
-    _in_blocks(work, n, len(trees.depths), n_threads)
+    work_in_blocks(work, n, len(trees.depths), n_threads)
     return leaf_of_row
 
 
-def _in_blocks(work: Callable[[slice], None], n: int, n_trees: int, n_threads: int) -> None:
+def work_in_blocks(work: Callable[[slice], None], n: int, n_trees: int, n_threads: int) -> None:
     """Work on blocks of ``n`` rows; all threads get some if they are worth it."""
     n_threads = min(n_threads, 1 + n * n_trees // _WALKS_WORTH_A_THREAD)
     size = min(_MOST_BLOCKS, -(-n // (n_threads * BLOCK))) * BLOCK

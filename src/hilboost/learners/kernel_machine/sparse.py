@@ -17,17 +17,9 @@ from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
 from hilboost.kernels import Kernel
 from hilboost.kernels.gram import evaluate, require_memory
-from hilboost.learners.kernel_machine.basis import (
-    COLUMNS_HELD,
-    Problem,
-    refuse_many_rows,
-    select,
-)
+from hilboost.learners.kernel_machine.basis import COLUMNS_HELD, Problem, refuse_many_rows, select
 from hilboost.learners.kernel_machine.config import KernelMachineConfig, Workspace
-from hilboost.learners.kernel_machine.conjugate_gradients import (
-    ConjugateGradients,
-    largest_norm,
-)
+from hilboost.learners.kernel_machine.conjugate_gradients import ConjugateGradients, largest_norm
 from hilboost.learners.kernel_machine.descending import Descending, unspoilt
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.learners.kernel_machine.kernel_learner import KernelLearner
