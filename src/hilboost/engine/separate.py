@@ -16,7 +16,7 @@ from hilboost.core.row_sample import RowSample
 from hilboost.engine import next_root
 from hilboost.engine.buffers import TreeBuffers
 from hilboost.engine.gradients import Packed, layout_of
-from hilboost.engine.growth_inputs import borrowed, drawn_columns, growth_of, skip_one
+from hilboost.engine.growth_inputs import borrowed, drawn_columns, growth_of
 from hilboost.engine.leaves import as_tree
 from hilboost.engine.ops.cpu.batch import DONE, STEP
 from hilboost.engine.ops.cpu.binned_leaves import walk_scratch
@@ -201,12 +201,14 @@ def _draws_for(
         drawn.salts[:] = [data.salt(k, stage) for stage in stages.tolist() for k in range(r)]
     if not draws_columns:
         return drawn
-    seeds = np.concatenate([generator().integers(2**62, size=r) for generator in generators])
-    for place, seed in enumerate(seeds.tolist()):
-        rng = np.random.default_rng(seed)
-        skip_one(rng)
-        drawn.allowed[place] = drawn_columns(d, part, rng)
-        drawn.seeds[place] = rng.integers(2**62)
+    # Raw bits without the last two are what ``integers(2**62)`` returns, in a fifth of its time.
+    raw = np.concatenate([generator().bit_generator.random_raw(r) for generator in generators])
+    for place, seed in enumerate((raw >> np.uint64(2)).tolist()):
+        bits = np.random.PCG64(seed)
+        bits.random_raw()  # see skip_one
+        if part < 1:
+            drawn.allowed[place] = drawn_columns(d, part, np.random.Generator(bits))
+        drawn.seeds[place] = bits.random_raw() >> 2
     return drawn
 
 
