@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.reference import exact_sums as twin
+from tests.twins import compared
 
 from hilboost.backends import exact_sums
 from hilboost.backends.exact_sums import (
@@ -23,11 +24,7 @@ from hilboost.backends.exact_sums import (
 NONE = np.empty(0)
 finite = st.floats(allow_nan=False, allow_infinity=False)
 near_one = st.floats(-4, 4)
-numbers = (
-    st.lists(st.one_of(finite, near_one), max_size=30)
-    .map(np.array)
-    .map(lambda a: a.astype(np.float64))
-)
+numbers = st.lists(st.one_of(finite, near_one), max_size=30).map(lambda a: np.array(a, np.float64))
 
 
 def total_of(values, weights=NONE, whole=False, module=exact_sums):
@@ -92,10 +89,10 @@ def test_the_error_of_the_largest_addend(values):
 )
 def test_sums_are_rounded_to_the_nearest_float(limbs, top):
     sums = np.array([[*limbs, top]])
-    results = [np.empty(1), np.empty(1)]
-    for module, result in zip((exact_sums, twin), results, strict=True):
+    for module, keep in compared(exact_sums, twin):
+        result = np.empty(1)
         module.round_sums(sums, result)
-    assert results[0] == results[1]
+        keep(result)
 
 
 @pytest.mark.parametrize(
@@ -122,12 +119,10 @@ def test_ties_go_to_even_and_nothing_else_is_a_tie(limbs, nearest):
 )
 def test_merge_sums(a, b, tops):
     first = max(-33, min(33, tops[0] + tops[1]))
-    results = []
-    for module in (exact_sums, twin):
+    for module, keep in compared(exact_sums, twin):
         sums = np.array([[*a, tops[0]]])
         module.merge_sums(sums, np.array([[*b, first]]))
-        results.append(sums)
-    np.testing.assert_array_equal(*results)
+        keep(sums)
 
 
 @given(values=numbers, data=st.data())
@@ -143,29 +138,23 @@ def test_a_whole_weight_repeats_the_row(values, data):
 def test_powers_of_two_change_the_unit_alone(data, power):
     """Addends are within 2**39 of the largest one."""
     values = np.array(data.draw(st.lists(st.floats(1.0, 2.0**30), max_size=20)), dtype=np.float64)
-    values *= np.array(data.draw(st.lists(st.sampled_from([-1.0, 1.0]), min_size=20, max_size=20)))[
-        : len(values)
-    ]
-    assert (
-        exact(total_of(values * 2.0**power)[0]) == exact(total_of(values)[0]) * Fraction(2) ** power
-    )
-    assert exact(total_of(values)[0]) == sum(map(Fraction, values.tolist()), Fraction(0))
+    signs = data.draw(st.lists(st.sampled_from([-1.0, 1.0]), min_size=20, max_size=20))
+    values *= signs[: len(values)]
+    total = exact(total_of(values)[0])
+    assert exact(total_of(values * 2.0**power)[0]) == total * Fraction(2) ** power
+    assert total == sum(map(Fraction, values.tolist()), Fraction(0))
 
 
 @given(values=numbers, data=st.data())
 def test_groups(values, data):
     n = len(values)
-    groups = np.array(
-        data.draw(st.lists(st.integers(-1, 3), min_size=n, max_size=n)), dtype=np.int64
-    )
+    groups = np.array(data.draw(st.lists(st.integers(-1, 3), min_size=n, max_size=n)), np.int64)
     weights = np.array(data.draw(st.lists(st.integers(0, 9), min_size=n, max_size=n)), dtype=float)
     for weight, whole in ((NONE, False), (weights, True)):
-        results = []
-        for module in (exact_sums, twin):
+        for module, keep in compared(exact_sums, twin):
             sums = empty_sums(4)
             module.add_to_groups(groups, values, weight, whole, sums)
-            results.append([exact(total) for total in sums])
-        assert results[0] == results[1]
+            keep(*map(exact, sums))
 
 
 @given(values=numbers, data=st.data())
@@ -175,11 +164,10 @@ def test_prefix_sums(values, data):
     starts = np.array([0, *starts, n], dtype=np.int64)
     weights = np.array(data.draw(st.lists(st.integers(0, 9), min_size=n, max_size=n)), dtype=float)
     for weight, whole in ((NONE, False), (weights, True)):
-        results = []
-        for module in (exact_sums, twin):
-            results.append(np.full(n, np.nan))
-            module.prefix_sums(values, weight, whole, starts, empty_sums(1), results[-1])
-        np.testing.assert_array_equal(*results)
+        for module, keep in compared(exact_sums, twin):
+            result = np.full(n, np.nan)
+            module.prefix_sums(values, weight, whole, starts, empty_sums(1), result)
+            keep(result)
 
 
 @given(

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from tests.reference import random_bits as bits_twin
 from tests.reference import row_draws as twin
+from tests.twins import compared
 
 from hilboost.backends import random_bits, row_draws
 from hilboost.backends.random_bits import Purpose, key_of
@@ -91,8 +92,7 @@ def test_steps_and_draws_are_those_of_the_twin(seed, n, share, of_some):
     rng = np.random.default_rng(seed)
     rows = rng.choice(10 * n, n, replace=False).astype(np.uint32) if of_some else NO_ROWS
     k, size = key(seed), max(1, round(share * n))
-    results = []
-    for module in (row_draws, twin):
+    for module, keep in compared(row_draws, twin):
         counts = np.zeros(1024, dtype=np.int64)
         module.count_first_bits(k, rows, n // 3, n, counts)
         every = np.zeros(n, dtype=np.uint64)
@@ -103,9 +103,7 @@ def test_steps_and_draws_are_those_of_the_twin(seed, n, share, of_some):
         n_drawn = module.rows_up_to(k, rows, n // 3, n, np.uint64(2**63), drawn)
         picks = np.zeros(n - n // 3, dtype=np.int64)
         module.count_picks(k, size, n, n // 3, picks)
-        results.append((counts, every, n_hashes, hashes, n_drawn, drawn[:n_drawn], picks))
-    for found, expected in zip(*results, strict=True):
-        np.testing.assert_array_equal(found, expected)
+        keep(counts, every, n_hashes, hashes, n_drawn, drawn[:n_drawn], picks)
     pool = rows if of_some else n
     expected = twin.draw_rows(k, [int(row) for row in rows] if of_some else range(n), size)
     for few_rows in (row_draws._FEW_ROWS, 0):

@@ -40,6 +40,7 @@ from tests.reference import quantiles as quantiles_twin
 from tests.reference import row_order as row_order_twin
 from tests.reference import traverse as traverse_twin
 from tests.seeds import seeded
+from tests.twins import compared
 
 import hilboost.backends
 import hilboost.engine.ops
@@ -142,15 +143,13 @@ def test_accumulate(seed, compact, d):
         rows[begin:] = np.arange(len(rows) - begin) + rng.integers(n - len(rows) + begin + 1)
     ordered = draw_ordered(rng, len(rows), compact)
     first, last = (0, len(words)) if seed % 2 else (len(words) - 1, len(words))
-    results = []
-    for module in (histogram, histogram_twin):
+    for module, keep in compared(histogram, histogram_twin):
         result = np.full(d * 256, -7)
         part = histogram.Part(first, last, begin, end)
         given = table, histogram.OrderedRows(rows, ordered), compact, part
         module.accumulate(*given, True, result)
         module.accumulate(*given, False, result)
-        results.append(result)
-    np.testing.assert_array_equal(*results)
+        keep(result)
 
 
 @seeded(SEEDS)
@@ -169,19 +168,18 @@ def test_accumulate_joint(seed, sizes, compact):
     joint = joint_columns(words, n_values, n_bins, ThreadTeam(1))
     rows, begin, end = draw_rows(rng, n)
     ordered = histogram.OrderedRows(rows, draw_ordered(rng, len(rows), compact))
-    table, results = table_of_words(words, n_values, n_bins), []
-    for module in (compiled_joint, joint_twin):
+    table = table_of_words(words, n_values, n_bins)
+    for module, keep in compared(compiled_joint, joint_twin):
         result = np.zeros(256 * len(sizes), dtype=np.int64)
         sums = np.full(256 * len(joint.n_codes), -7)
         for ends in itertools.pairwise(sorted({0, len(joint.words) // 2, len(joint.words)})):
             part = histogram.Part(*ends, begin, end)
             module.accumulate_joint(joint, table, ordered, compact, part, True, sums, result)
-        results.append(result)
-    naive = np.zeros_like(results[0])
+        keep(result)
+    naive = np.zeros_like(result)
     part = histogram.Part(0, len(words), begin, end)
     histogram_twin.accumulate(table, ordered, compact, part, True, naive)
-    np.testing.assert_array_equal(results[0], results[1])
-    np.testing.assert_array_equal(results[0], naive)
+    np.testing.assert_array_equal(result, naive)
 
 
 @seeded(SEEDS)
@@ -195,24 +193,20 @@ def test_accumulate_channels(seed, d, n_channels, counts_one):
     rows, begin, end = draw_rows(rng, n)
     part = histogram.Part(0, len(words), begin, end)
     packed = rng.integers(-(2**40), 2**40, size=(n, n_channels - counts_one))
-    results = []
-    for module in (histogram, histogram_twin):
+    for module, keep in compared(histogram, histogram_twin):
         result = np.full(d * n_bins * n_channels, -7)
         module.accumulate_channels(table, rows, packed, part, n_channels, True, result)
         module.accumulate_channels(table, rows, packed, part, n_channels, False, result)
-        results.append(result)
-    np.testing.assert_array_equal(*results)
+        keep(result)
 
 
 def test_add_and_subtract():
     whole, *others = np.random.default_rng(0).integers(-99, 99, size=(3, 40))
-    results = []
-    for module in (histogram, histogram_twin):
+    for module, keep in compared(histogram, histogram_twin):
         result = whole.copy()
         module.add(result, others[0], 5, 33)
         module.subtract(result, others[1], 0, 20)
-        results.append(result)
-    np.testing.assert_array_equal(*results)
+        keep(result)
 
 
 @seeded(SEEDS)
@@ -225,17 +219,14 @@ def test_flag_rows_and_move_rows(seed, side, left_side):
     rows, begin, end = draw_rows(rng, 80)
     m, column, missing_left = len(rows), int(rng.integers(d)), int(rng.integers(2))
     ordered = rng.integers(99, size=(2, m if seed % 2 else 0))
-    results = []
-    for module in (partition, partition_twin):
+    for module, keep in compared(partition, partition_twin):
         buffers = partition.RowBuffers(
             np.stack([rows, rows]), ordered.copy(), np.full(m, 9, dtype=np.uint8)
         )
         here, flags = rows[begin:end], buffers.flags[begin:end]
         n_left = module.flag_rows(table, column, 2, missing_left, here, flags)
         module.move_rows(buffers, side, left_side, begin, end, begin, begin + n_left)
-        results.append((n_left, *buffers[:3]))
-    for compiled, naive in zip(*results, strict=True):
-        np.testing.assert_array_equal(compiled, naive)
+        keep(n_left, *buffers[:3])
 
 
 @seeded(range(40))
@@ -292,16 +283,6 @@ def test_levels(seed, curved, count_channel, limits):
 
 
 @seeded(SEEDS)
-@pytest.mark.parametrize("curved", [False, True])
-def test_numbers(seed, curved):
-    rng = np.random.default_rng(seed)
-    packing = draw_packing(rng, curved)
-    packed = int(draw_histogram(rng, 9, 1, packing, curved, False)[:, 0].sum())
-    arguments = packed, 3, packing
-    assert category_splits.numbers(*arguments) == categories_twin.numbers(*arguments)
-
-
-@seeded(SEEDS)
 @pytest.mark.parametrize("missing_left", [0, 1])
 def test_flag_level_rows_and_level_goes_left(seed, missing_left):
     rng = np.random.default_rng(seed)
@@ -310,13 +291,10 @@ def test_flag_level_rows_and_level_goes_left(seed, missing_left):
     rows, begin, end = draw_rows(rng, 80)
     (left_set,) = draw_sets(rng, 1)
     for column in range(d):
-        results = []
-        for module in (category_splits, categories_twin):
+        for module, keep in compared(category_splits, categories_twin):
             flags = np.full(len(rows), 9, dtype=np.uint8)
             arguments = table, column, left_set, missing_left, rows[begin:end], flags[begin:end]
-            results.append((module.flag_level_rows(*arguments), flags))
-        for compiled, naive in zip(*results, strict=True):
-            np.testing.assert_array_equal(compiled, naive)
+            keep(module.flag_level_rows(*arguments), flags)
     for value in (-1.0, 0.0, 77.0, 254.0, 255.0, 1e300):
         arguments = left_set[None], 0, value
         compiled = category_splits.level_goes_left(*arguments)
@@ -393,11 +371,13 @@ def test_nearest_in_order(seed, n_leaves):
 
 @seeded(SEEDS)
 @pytest.mark.parametrize("curved", [False, True])
-def test_score(seed, curved):
+def test_numbers_and_score(seed, curved):
     rng = np.random.default_rng(seed)
     packing = draw_packing(rng, curved)
-    value = int(draw_histogram(rng, 9, 1, packing, curved, False)[:, 0].sum())
-    assert column_splits.score(value, packing, 0.5) == split_twin.score(value, packing, 0.5)
+    packed = int(draw_histogram(rng, 9, 1, packing, curved, False)[:, 0].sum())
+    assert column_splits.score(packed, packing, 0.5) == split_twin.score(packed, packing, 0.5)
+    arguments = packed, 3, packing
+    assert category_splits.numbers(*arguments) == categories_twin.numbers(*arguments)
 
 
 def draw_gradients(rng, n, r, curved):
@@ -425,12 +405,10 @@ def test_absolute_sums(seed, r, curved, weights, sampled):
     rows = draw_rows(rng, 50)[0] if sampled else np.empty(0, np.uint32)
     learned = fixed_point.WeightedGradients(gradients, hessians, weight, rows)
     whole = weights != "fractions"
-    results = []
-    for module in (fixed_point, fixed_point_twin):
+    for module, keep in compared(fixed_point, fixed_point_twin):
         sums = empty_sums(2 * r + 1)
         module.absolute_sums(learned, 0, len(rows) or 50, whole, np.empty((2, CHUNK)), sums)
-        results.append([exact(total) for total in sums])
-    assert results[0] == results[1]
+        keep(*map(exact, sums))
 
 
 @seeded(SEEDS)
@@ -464,17 +442,13 @@ def test_pack_gradients_and_packed_sums(seed, r, curved, weights, count_channel)
     rounding = fixed_point.Rounding(256.0, 64.0, 1.0 if whole else 16.0, whole, np.uint64(0), 0)
     learned = fixed_point.WeightedGradients(gradients, hessians, weight, rows)
     n_channels, width = r + count_channel, r + (count_channel and weights != "none")
-    results = []
-    for module in (fixed_point, fixed_point_twin):
+    for module, keep in compared(fixed_point, fixed_point_twin):
         packed = None if n_channels == 1 else np.zeros((n, width), dtype=np.int64)
         ordered = np.zeros(len(rows) if n_channels == 1 else 0, dtype=np.int64)
         totals = np.empty(n_channels, dtype=np.int64)
         module.pack_gradients(learned, packing, rounding, 0, len(rows), packed, ordered)
         module.packed_sums(packed, ordered, rows, totals)
-        results.append((packed, ordered, totals))
-    for compiled, naive in zip(*results, strict=True):
-        if compiled is not None:
-            np.testing.assert_array_equal(compiled, naive)
+        keep(packed, ordered, totals)
 
 
 def all_rows(gradients, hessians):
@@ -490,12 +464,10 @@ def test_pack_one(seed, curved):
     rng = np.random.default_rng(seed)
     learned, packing = all_rows(*draw_gradients(rng, 40, 1, curved)), draw_packing(rng, curved)
     rounding = fixed_point.Rounding(256.0, 64.0, 1.0, True, np.uint64(0), 0)
-    results = []
-    for module in (fixed_point, fixed_point_twin):
+    for module, keep in compared(fixed_point, fixed_point_twin):
         ordered = np.zeros(40, dtype=np.int64)
         module.pack_one(learned, packing, rounding, 3, 37, ordered)
-        results.append(ordered)
-    np.testing.assert_array_equal(*results)
+        keep(ordered)
 
 
 @seeded(SEEDS)
@@ -504,20 +476,18 @@ def test_pack_compact(seed, curved):
     rng, n = np.random.default_rng(seed), 90
     learned = all_rows(*draw_gradients(rng, n, 1, curved))
     rounding = fixed_point.Rounding(256.0, 64.0, 1.0, True, np.uint64(0), 0)
-    compact, results = Compact(16 if curved else 0, 20 if curved else 0, 41), []
-    for module in (compact_gradients, compact_twin):
+    compact = Compact(16 if curved else 0, 20 if curved else 0, 41)
+    for module, keep in compared(compact_gradients, compact_twin):
         ordered, result = np.zeros(n, dtype=np.int32), np.zeros(2, dtype=np.int64)
         module.pack_compact(learned, compact, rounding, 9, 80, ordered, result)
-        results.append((ordered, result))
-    np.testing.assert_array_equal(results[0][0], results[1][0])
-    np.testing.assert_array_equal(results[0][1], results[1][1])
-    assert results[0][1][1] == 0
+        keep(ordered, result)
+    assert result[1] == 0
     one = np.zeros(n, dtype=np.int64)
     shifts = draw_packing(rng, curved)._replace(
         hessian_shift=compact.hessian_shift, gradient_shift=41, count_mask=1
     )
     fixed_point.pack_one(learned, shifts, rounding, 0, n, one)
-    assert one[9:80].sum() == results[0][1][0]
+    assert one[9:80].sum() == result[0]
 
 
 @pytest.mark.parametrize(("gradient", "hessian"), [(2.0**31, 0), (-(2.0**31) - 1, 0), (1, 2**16)])
@@ -582,22 +552,19 @@ def test_mark_cells(seed, n_threads, is_sorted):
     offsets = np.empty(0, dtype=np.uint16)
     if is_sorted:
         offsets = np.concatenate([rng.permutation(size), rng.permutation(50)]).astype(np.uint16)
-    results = []
-    for module in (compiled_leaves, leaves_twin):
+    for module, keep in compared(compiled_leaves, leaves_twin):
         rows, result = given.copy(), np.full(n, -1, dtype=np.int32)
         leaf_at = np.full(n, 255, dtype=np.uint8) if is_sorted else None
         for thread in range(n_threads):
             of_leaves = compiled_leaves.RowsOfLeaves(nodes, leaves, rows)
             module.mark_leaves(thread, n_threads, of_leaves, offsets, result, leaf_at)
-        results.append((result, rows, leaf_at))
-    for found, expected in zip(*results, strict=True):
-        np.testing.assert_array_equal(found, expected)
+        keep(result, rows, leaf_at)
     if is_sorted:
         for leaf, node in enumerate(leaves):
             here = nodes[node, fields.ARRAY], slice(*nodes[node, :2])
-            assert (results[0][2][given[here]] == leaf).all()
-            assert (results[0][0][results[0][1][here]] == leaf).all()
-    assert (results[0][0] >= 0).all()
+            assert (leaf_at[given[here]] == leaf).all()
+            assert (result[rows[here]] == leaf).all()
+    assert (result >= 0).all()
 
 
 @pytest.mark.parametrize("k", [1, 3])
@@ -606,14 +573,12 @@ def test_arrange(k, dtype):
     rng, size = np.random.default_rng(k), compiled_row_order.ROWS_PER_BLOCK
     given = rng.integers(1000, size=(size + 7, k)).astype(dtype)
     offsets = np.concatenate([rng.permutation(size), rng.permutation(7)]).astype(np.uint16)
-    results = []
-    for module in (compiled_row_order, row_order_twin):
+    for module, keep in compared(compiled_row_order, row_order_twin):
         values = given.copy()
         for begin in (0, size):
             module.arrange(values, offsets, begin, np.empty((size, k), dtype=dtype))
-        results.append(values)
-    np.testing.assert_array_equal(*results)
-    assert (results[0] != given).any()
+        keep(values)
+    assert (values != given).any()
 
 
 @seeded(SEEDS)
@@ -633,14 +598,12 @@ def test_leaf_sums(seed, r, weights, logistic):
     of_leaves = compiled_leaves.RowsOfLeaves(nodes, leaves, rows)
     given = values, weight[:, None], weights != "fractions", logistic
     numbers = compiled_leaves.LeafNumbers(*given)
-    results = []
-    for module in (compiled_leaves, leaves_twin):
+    for module, keep in compared(compiled_leaves, leaves_twin):
         sums = empty_sums(2, len(leaves), r)
         for thread in range(2):
             scratch = np.empty((2, 2, CHUNK))
             module.leaf_sums(thread, 2, of_leaves, numbers, scratch, sums)
-        results.append([exact(total) for total in sums.reshape(-1, 5)])
-    assert results[0] == results[1]
+        keep(*map(exact, sums.reshape(-1, 5)))
 
 
 @seeded(SEEDS)
@@ -650,12 +613,10 @@ def test_leaf_values(seed, l2, n_columns):
     rng = np.random.default_rng(seed)
     gradients, hessians = rng.normal(size=(7, 3)), rng.exponential(size=(7, n_columns))
     hessians[::2] = 0.0
-    results = []
-    for module in (criterion, criterion_twin):
+    for module, keep in compared(criterion, criterion_twin):
         values = np.full((7, 3), np.nan)
         module.leaf_values(gradients, hessians, l2, values)
-        results.append(values)
-    np.testing.assert_array_equal(*results)
+        keep(values)
 
 
 @seeded(SEEDS)
@@ -673,16 +634,14 @@ def test_newton_leaves(seed, r, curved, weights):
     learned = compiled_leaves.LeafGradients(
         gradients, hessian, weight, weight[:0], weights != "fractions", l2, curved == "logistic"
     )
-    results = []
-    for module in (compiled_leaves, leaves_twin):
+    for module, keep in compared(compiled_leaves, leaves_twin):
         values = np.full((len(leaves), r), np.nan)
         sums = np.full((2, len(leaves), r, 5), 7)
         for thread in range(2):
             of_leaves = compiled_leaves.RowsOfLeaves(nodes, leaves, rows)
             scratch = np.empty((2, 2, CHUNK))
             module.newton_leaves(thread, 2, of_leaves, learned, scratch, sums, values)
-        results.append(values)
-    np.testing.assert_array_equal(*results)
+        keep(values)
 
 
 @seeded(SEEDS)
@@ -694,14 +653,9 @@ def test_write_tree(seed, with_levels, n_leaves):
     nodes[:, fields.DEPTH] = rng.integers(9, size=len(nodes))
     is_category = rng.integers(2, size=10 if with_levels else 0).astype(np.uint8)
     gains, thresholds = rng.normal(size=(2, len(nodes)))
-    trees, depths = [], []
-    for module in (compiled_tree, tree_twin):
-        trees.append(compiled_tree.empty_tree(len(nodes)))
-        given = nodes, len(nodes), gains, thresholds, is_category
-        depths.append(module.write_tree(*given, trees[-1]))
-    assert depths[0] == depths[1]
-    for found, expected in zip(*trees, strict=True):
-        np.testing.assert_array_equal(found, expected)
+    for module, keep in compared(compiled_tree, tree_twin):
+        tree = compiled_tree.empty_tree(len(nodes))
+        keep(module.write_tree(nodes, len(nodes), gains, thresholds, is_category, tree), *tree)
 
 
 @seeded(SEEDS)
@@ -710,12 +664,10 @@ def test_add_leaf_values(seed, order):
     rng = np.random.default_rng(seed)
     values, leaf = rng.normal(size=(5, 2)), rng.integers(5, size=30).astype(np.int32)
     raw = rng.normal(size=(30, 4))
-    results = []
-    for module in (compiled_leaves, leaves_twin):
+    for module, keep in compared(compiled_leaves, leaves_twin):
         result = raw.copy(order=order)
         module.add_leaf_values(values, leaf, result, 1, 3, 27)
-        results.append(result)
-    np.testing.assert_array_equal(*results)
+        keep(result)
 
 
 @seeded(SEEDS)
@@ -769,13 +721,11 @@ def test_pack_bins(seed, dtype, d):
         if n_edges[k]:
             edges[k, n_edges[k] // 2] = values[k + 1, k]  # a value on its threshold goes left
             edges[k] = np.sort(edges[k])
-    results = []
-    for module in (binning, binning_twin):
+    for module, keep in compared(binning, binning_twin):
         words = np.full((-(-d // 8), n), 77, dtype=np.uint64)
         memory = np.empty(73), np.empty(73, dtype=np.int64)
         module.pack_bins(values[2:75], binning.BinEdges(edges, n_steps, 40), 2, words, *memory)
-        results.append(words)
-    np.testing.assert_array_equal(*results)
+        keep(words)
 
 
 def draw_nodes(rng, n_leaves, d, n_bins):
@@ -808,13 +758,11 @@ def test_binned_leaves(seed, with_levels, n_leaves, begin, end):
     left_sets = draw_sets(rng, len(nodes) if with_levels else 0)
     categories = category_splits.CategorySplits(marked, left_sets)
     is_other = (rng.uniform(size=n) < rng.choice([0.02, 0.5, 1])) & (np.arange(n) // 64 != 2)
-    results = []
-    for module in (compiled_walk, walk_twin):
+    for module, keep in compared(compiled_walk, walk_twin):
         result = np.where(is_other, -1, 77).astype(np.int32)
         words = np.empty(64, dtype=np.uint64)
         module.binned_leaves(table, tree, categories, words, begin, end, result)
-        results.append(result)
-    np.testing.assert_array_equal(*results)
+        keep(result)
 
 
 @seeded(SEEDS)
@@ -825,15 +773,11 @@ def test_order_leaves(seed, n_leaves):
     zeros, size = np.zeros(len(nodes)), len(nodes)
     store = fields.NodeStore(nodes, zeros, zeros, zeros, zeros)
     tree = grown_tree(store, zeros, np.empty(0, np.uint8))[0]
-    results = []
-    for module in (compiled_walk, walk_twin):
+    inner = (tree.leaf_number < 0) & (n_leaves <= 64)
+    for module, keep in compared(compiled_walk, walk_twin):
         scratch = compiled_walk.walk_scratch(size + 4)
         module.order_leaves(tree.child, tree.leaf_number, scratch)
-        results.append((scratch.in_order[:n_leaves], scratch.masks[:size]))
-    np.testing.assert_array_equal(results[0][0], results[1][0])
-    if n_leaves <= 64:
-        inner = tree.leaf_number < 0
-        np.testing.assert_array_equal(results[0][1][inner], results[1][1][inner])
+        keep(scratch.in_order[:n_leaves], scratch.masks[:size][inner])
 
 
 def draw_sets(rng, n_sets):
@@ -914,14 +858,19 @@ many_inputs = pytest.mark.parametrize(
 
 @many_inputs
 @pytest.mark.parametrize("sets", [False, True])
-def test_add_forest(n, dtype, missing, sets):
+def test_add_forest_walk_rows_and_forest_leaves(n, dtype, missing, sets):
+    """Blocks of rows and single rows reach the same leaves."""
     rng = np.random.default_rng(n)
     forest, X = draw_forest(rng, 5, sets), draw_inputs(rng, n, 5, dtype, missing, sets)
-    compiled = rng.normal(size=(n, 4))
-    naive = compiled.copy()
-    for module, raw in ((traverse, compiled), (traverse_twin, naive)):
+    before = rng.normal(size=(n, 4))
+    for module, keep in compared(traverse, traverse_twin):
+        raw, walked = before.copy(), before.copy()
+        leaves = np.full((n, len(forest.trees.depths)), -1, dtype=np.int32)
         module.add_forest(X, flat_forest(forest), 0, n, missing, raw)
-    np.testing.assert_array_equal(compiled, naive)
+        module.walk_rows(X, *forest.walked, walked)
+        module.forest_leaves(X, forest.trees, forest.flat_leaves.number, 0, n, leaves)
+        keep(raw, walked, leaves)
+        np.testing.assert_array_equal(raw, walked)
 
 
 @pytest.mark.parametrize("n", [1, 64, 200])
@@ -932,11 +881,11 @@ def test_add_forest_on_bins(n, sets, n_bins):
     forest, table = draw_forest(rng, 10, sets), draw_bin_table(rng, n, 10, n_bins)
     bins = rng.integers(n_bins - 1, size=len(forest.trees.column)).astype(np.uint8)
     flat = flat_forest(forest)._replace(trees=forest.trees._replace(threshold=bins))
-    compiled = np.asfortranarray(rng.normal(size=(n, 4)))
-    naive = compiled.copy(order="F")
-    for module, raw in ((compiled_forest, compiled), (forest_twin, naive)):
+    before = rng.normal(size=(n, 4))
+    for module, keep in compared(compiled_forest, forest_twin):
+        raw = np.asfortranarray(before)
         module.add_forest_on_bins(table.words, n_bins - 1, flat, n // 3, n, raw)
-    np.testing.assert_array_equal(compiled, naive)
+        keep(raw)
 
 
 def test_single_precision_thresholds():
@@ -957,45 +906,16 @@ def test_single_precision_thresholds():
     np.testing.assert_array_equal(single, double)
 
 
-@many_inputs
-@pytest.mark.parametrize("sets", [False, True])
-def test_walk_rows(n, dtype, missing, sets):
-    rng = np.random.default_rng(n)
-    forest, X = draw_forest(rng, 5, sets), draw_inputs(rng, n, 5, dtype, missing, sets)
-    compiled = rng.normal(size=(n, 4))
-    naive, in_blocks = compiled.copy(), compiled.copy()
-    for module, raw in ((traverse, compiled), (traverse_twin, naive)):
-        module.walk_rows(X, *forest.walked, raw)
-    np.testing.assert_array_equal(compiled, naive)
-    traverse.add_forest(X, flat_forest(forest), 0, n, missing, in_blocks)
-    np.testing.assert_array_equal(compiled, in_blocks)
-
-
-@many_inputs
-@pytest.mark.parametrize("sets", [False, True])
-def test_forest_cells(n, dtype, missing, sets):
-    rng = np.random.default_rng(n)
-    forest, X = draw_forest(rng, 5, sets), draw_inputs(rng, n, 5, dtype, missing, sets)
-    compiled = np.full((n, len(forest.trees.depths)), -1, dtype=np.int32)
-    naive = compiled.copy()
-    for module, found in ((traverse, compiled), (traverse_twin, naive)):
-        module.forest_leaves(X, forest.trees, forest.flat_leaves.number, 0, n, found)
-    np.testing.assert_array_equal(compiled, naive)
-
-
 @seeded(SEEDS)
 def test_mark_left_leaves(seed):
     forest = draw_forest(np.random.default_rng(seed), 5)
     roots, child, leaves = forest.trees.roots, forest.trees.child, forest.flat_leaves.per_tree
-    marks = []
-    for module in (traverse, traverse_twin):
-        order, masks = np.zeros(len(child), np.int64), np.zeros(len(child), np.uint64)
-        module.mark_left_leaves(roots, child, order, masks)
-        marks.append((order, masks))
     is_inner = child != np.arange(len(child))
     small = np.repeat(leaves <= 64, 2 * leaves - 1)
-    np.testing.assert_array_equal(marks[0][0], marks[1][0])
-    np.testing.assert_array_equal(*(masks[is_inner & small] for _, masks in marks))
+    for module, keep in compared(traverse, traverse_twin):
+        order, masks = np.zeros(len(child), np.int64), np.zeros(len(child), np.uint64)
+        module.mark_left_leaves(roots, child, order, masks)
+        keep(order, masks[is_inner & small])
 
 
 def test_random_rounding_is_right_on_average_and_a_function_of_the_row():

@@ -18,6 +18,7 @@ from tests.reference import nodes as nodes_twin
 from tests.reference import split_constraints as constraints_twin
 from tests.reference import split_search as search_twin
 from tests.seeds import seeded
+from tests.twins import compared
 
 from hilboost.engine.ops.cpu import draws, nodes, split_constraints, split_search
 from hilboost.engine.ops.cpu.category_splits import CategorySplits
@@ -55,14 +56,12 @@ class Searched(NamedTuple):
 def test_draw_columns(seed, n_draw):
     rng = np.random.default_rng(seed)
     allowed = (rng.uniform(size=20) < 0.7).astype(np.uint8)
-    results = []
-    for module in (draws, draws_twin):
+    for module, keep in compared(draws, draws_twin):
         drawn = np.full(20, 9, dtype=np.uint8)
         module.draw_columns(allowed, n_draw, np.uint64(seed * 10**15), drawn)
-        results.append(drawn)
-    np.testing.assert_array_equal(*results)
-    assert results[0].sum() == min(n_draw, allowed.sum())
-    assert (results[0] <= allowed).all()
+        keep(drawn)
+    assert drawn.sum() == min(n_draw, allowed.sum())
+    assert (drawn <= allowed).all()
 
 
 @seeded(SEEDS)
@@ -82,22 +81,18 @@ def test_choose_node(seed, in_turn):
 
 @seeded(SEEDS)
 def test_open_root(seed):
-    results = []
-    for module in (nodes, nodes_twin):
+    for module, keep in compared(nodes, nodes_twin):
         rng = np.random.default_rng(seed)
         store = empty_store(7)
         store.fields[:] = rng.integers(9, size=store.fields.shape)
         store.gains[:] = rng.normal(size=7)
         module.open_root(store, 50, seed + 2**61)
-        results.append(store)
-    for found, expected in zip(*results, strict=True):
-        np.testing.assert_array_equal(found, expected)
+        keep(*store)
 
 
 @seeded(SEEDS)
 def test_open_children(seed):
-    results = []
-    for module in (nodes, nodes_twin):
+    for module, keep in compared(nodes, nodes_twin):
         rng = np.random.default_rng(seed)
         store = empty_store(7)
         store.fields[:] = rng.integers(9, size=store.fields.shape)
@@ -107,16 +102,13 @@ def test_open_children(seed):
         store.control[[nodes.NODE, nodes.N_NODES, nodes.N_LEFT_HERE, nodes.N_LEFT]] = 1, 3, 2, 4
         store.seeds[:] = rng.integers(2**63, size=7, dtype=np.uint64)
         module.open_children(store)
-        results.append(store)
-    for found, expected in zip(*results, strict=True):
-        np.testing.assert_array_equal(found, expected)
+        keep(*store)
 
 
 @seeded(SEEDS)
 @pytest.mark.parametrize("direction", [-1, 0, 1])
 def test_bound_children(seed, direction):
-    results = []
-    for module in (split_constraints, constraints_twin):
+    for module, keep in compared(split_constraints, constraints_twin, rtol=1e-14):
         rng = np.random.default_rng(seed)
         packing = draw_packing(rng)
         totals = draw_histogram(rng, 3, 2, packing, True, False)
@@ -126,14 +118,12 @@ def test_bound_children(seed, direction):
         bounds[0] = [[-np.inf, -0.5], [np.inf, 0.5]]
         rules = rules_of(packing, SplitLimits(1.0, 0.0, 0.0, 0.0))
         module.bound_children(0, direction, store, totals, rules, bounds)
-        results.append(bounds)
-    np.testing.assert_allclose(*results, rtol=1e-14)
+        keep(bounds)
 
 
 @seeded(SEEDS)
 def test_permit_columns(seed):
-    results = []
-    for module in (split_constraints, constraints_twin):
+    for module, keep in compared(split_constraints, constraints_twin):
         rng = np.random.default_rng(seed)
         groups = [rng.choice(8, rng.integers(1, 6), replace=False) for _ in range(3)]
         start = np.concatenate([[0], np.cumsum([len(group) for group in groups])])
@@ -142,17 +132,9 @@ def test_permit_columns(seed):
         store = empty_store(3)
         store.fields[0, [nodes.COLUMN, nodes.LEFT, nodes.RIGHT]] = groups[0][0], 1, 2
         allowed, permitted = (rng.uniform(size=(2, 8)) < 0.8).astype(np.uint8)
-        module.permit_columns(
-            0,
-            store,
-            split_constraints.SplitConstraints(
-                allowed, np.empty((3, 0, 0)), start, np.concatenate(groups), used
-            ),
-            permitted,
-        )
-        results.append((used, permitted))
-    for found, expected in zip(*results, strict=True):
-        np.testing.assert_array_equal(found, expected)
+        given = allowed, np.empty((3, 0, 0)), start, np.concatenate(groups), used
+        module.permit_columns(0, store, split_constraints.SplitConstraints(*given), permitted)
+        keep(used, permitted)
 
 
 @seeded(range(20))

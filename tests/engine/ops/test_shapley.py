@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from tests.reference import leaf_paths as paths_twin
 from tests.reference import shapley as twin
+from tests.twins import compared
 
 from hilboost import BoostingRegressor
 from hilboost.engine.ops.cpu import leaf_paths, shapley
@@ -42,16 +43,13 @@ def test_paths(seed):
     _, _, terms, trees = forest(seed)
     players = np.array([0, 1, 1, 2, 3], dtype=np.int32)
     for tree in range(len(terms)):
-        of_tree = []
-        for module in (leaf_paths, paths_twin):
+        for module, keep in compared(leaf_paths, paths_twin):
             paths = _paths(trees, tree, players)
             for array in paths:
                 array.fill(0)
             size = int(trees.roots[tree + 1] - trees.roots[tree])
             module.leaf_paths(trees, tree, players, np.empty(size, dtype=np.int64), paths)
-            of_tree.append(paths)
-        for found, expected in zip(*of_tree, strict=True):
-            np.testing.assert_array_equal(found, expected)
+            keep(*paths)
 
 
 @pytest.mark.parametrize("seed", range(4))

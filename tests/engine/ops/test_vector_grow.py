@@ -12,6 +12,7 @@ from tests.reference import vector_grow as twin
 from tests.reference.histogram import bins_of
 from tests.reference.histogram import table_of as bins_in
 from tests.reference.vector_levels import to_levels
+from tests.twins import compared
 
 from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
@@ -134,8 +135,7 @@ def test_sums_and_priority_of_a_node(seed, weighted, max_depth):
     squares = rng.uniform(5, 9, size=40)
     here = node_of(rng, 40, gradients, weights)
     limits = vector_state.VectorLimits(5.0, 0.0, 1.0, 9, max_depth, 1, False, False)
-    results = []
-    for module in (vector_grow, twin):
+    for module, keep in compared(vector_grow, twin, rtol=1e-12, atol=1e-12):
         nodes = empty_store(3)
         nodes.fields[1, [fields.BEGIN, fields.END]] = here.begin, here.end
         nodes.fields[1, fields.N_ROWS] = here.end - here.begin
@@ -143,9 +143,7 @@ def test_sums_and_priority_of_a_node(seed, weighted, max_depth):
         growth = growth_of(VectorGradients(gradients, weights, squares), limits, nodes, sums, here)
         module.sum_rows(1, growth)
         module.set_priority(1, growth)
-        results.append((*sums[:2], nodes.priority))
-    for ours, theirs in zip(*results, strict=True):
-        np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-12)
+        keep(*sums[:2], nodes.priority)
 
 
 def growth_of(gradients, limits, nodes, sums, here):
@@ -181,13 +179,10 @@ def test_value_ranges(seed, dtype):
     table = draw_bins(rng, n, d, n_bins, True)
     for k in range(d):
         X[bins_of(table.words, k) == n_bins - 1, k] = np.nan
-    results = []
-    for module in (vector_candidates, candidates_twin):
+    for module, keep in compared(vector_candidates, candidates_twin):
         ranges = empty_ranges(table)
         module.value_ranges(table, X, ranges)
-        results.append(ranges)
-    for ours, theirs in zip(*results, strict=True):
-        np.testing.assert_array_equal(ours, theirs)
+        keep(*ranges)
 
 
 # Growth
