@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.model.editing import contents, edit
+from tests.model.editing import contents, edit, header_of
 
 from hilboost import (
     BoostingClassifier,
@@ -113,7 +113,7 @@ def replaced(header, place, new):
 @given(data=st.data())
 def test_any_header(written, path, name, data):
     path.write_bytes(written[name])
-    header = json.loads(contents(path)[1]["header"])
+    header = header_of(path)
     first = data.draw(st.sampled_from(sorted(header)))
     place = data.draw(st.sampled_from([(first, *rest) for rest in places(header[first])]))
     replaced(header, place, data.draw(values | st.just(...)))
@@ -171,7 +171,7 @@ def test_values_of_the_header(written, path, changed):
 @pytest.mark.parametrize(("name", "wrong"), CHOSEN, ids=str)
 def test_chosen_parameters(written, path, name, wrong):
     path.write_bytes(written["trees"])
-    chosen = json.loads(contents(path)[1]["header"])["chosen"]
+    chosen = header_of(path)["chosen"]
     edit(path, header={"chosen": chosen | {name: wrong}})
     with pytest.raises(InvalidModelFile, match=f"is damaged: {name} of chosen is inconsistent"):
         fit("trees", Checkpoint(path))

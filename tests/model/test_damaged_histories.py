@@ -5,11 +5,10 @@ from functools import cache
 
 import numpy as np
 import pytest
-from tests.model.editing import contents, edit
+from tests.model.editing import assert_refused, edit, header_of
 
 import hilboost
 from hilboost import BoostingRegressor, KernelBoostingRegressor, SparseKernelClassifier
-from hilboost.core.errors import InvalidModelFile
 from hilboost.kernels import Gaussian
 
 X = np.sin(np.outer(np.arange(60), [1.0, 2.3, 0.7]))
@@ -35,15 +34,6 @@ def path(request, tmp_path):
     return path
 
 
-def refused(path, match):
-    with pytest.raises(InvalidModelFile, match=match):
-        hilboost.load(path)
-
-
-def header_of(path):
-    return json.loads(contents(path)[1]["header"])
-
-
 @pytest.mark.parametrize("path", ["trees"], indirect=True)
 @pytest.mark.parametrize(
     ("name", "wrong"),
@@ -57,25 +47,24 @@ def header_of(path):
 )
 def test_histories_and_seeds(path, name, wrong):
     assert len(header_of(path)["train"]) == 4
-    edit(path, header={name: wrong})
-    refused(path, r"(train|validation|metrics|seed) is inconsistent")
+    match = r"(train|validation|metrics|seed) is inconsistent"
+    assert_refused(path, header={name: wrong}, match=match)
 
 
 @pytest.mark.parametrize("path", ["full", "nested"], indirect=True)
 @pytest.mark.parametrize("name", ["train", "validation"])
 def test_histories_of_kernel_machines(path, name):
-    edit(path, header={name: [1.0]})
-    refused(path, f"{name} is inconsistent")
+    assert_refused(path, header={name: [1.0]}, match=f"{name} is inconsistent")
 
 
 @pytest.mark.parametrize("path", ["full", "nested"], indirect=True)
 def test_a_kernel_machine_has_its_record(path):
     header = header_of(path)
     machine = header.pop("machine")
-    edit(path, metadata={"header": json.dumps(header)})
-    refused(path, "machine is inconsistent")
-    edit(path, header={"machine": machine | {"kernel": None}})
-    refused(path, "kernel is inconsistent")
+    whole = {"header": json.dumps(header)}
+    assert_refused(path, metadata=whole, match="machine is inconsistent")
+    edited = {"machine": machine | {"kernel": None}}
+    assert_refused(path, header=edited, match="kernel is inconsistent")
     edit(path, header={"machine": machine})
     assert hilboost.load(path).kernel_.length_scale == 1
 
@@ -83,5 +72,4 @@ def test_a_kernel_machine_has_its_record(path):
 @pytest.mark.parametrize("path", ["trees"], indirect=True)
 def test_trees_have_none(path):
     machine = {"kernel": None, "regularization": None, "amplitude": 1.0, "stages": "full"}
-    edit(path, header={"machine": machine})
-    refused(path, "inconsistent")
+    assert_refused(path, header={"machine": machine}, match="inconsistent")

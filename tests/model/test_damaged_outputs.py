@@ -5,11 +5,11 @@ import json
 import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
-from tests.model.editing import changed, contents, edit
+from tests.model.editing import assert_refused, changed, contents, edit, header_of
 
 import hilboost
 from hilboost import OutputKernelBoostingRegressor
-from hilboost.core.errors import InvalidData, InvalidModelFile
+from hilboost.core.errors import InvalidData
 from hilboost.outputs import Hierarchy
 
 X = np.random.default_rng(0).normal(size=(40, 3))
@@ -26,14 +26,12 @@ def saved(tmp_path, output, y, learner="extra_trees"):
 
 def refuse(path, arrays=None, header=None):
     before = path.read_bytes()
-    edit(path, arrays, header)
-    with pytest.raises(InvalidModelFile, match="damaged"):
-        hilboost.load(path)
+    assert_refused(path, arrays=arrays, header=header)
     path.write_bytes(before)
 
 
 def fields_of(path):
-    return json.loads(contents(path)[1]["header"])["output"]
+    return header_of(path)["output"]
 
 
 def text(labels):
@@ -223,7 +221,7 @@ def test_edited_kernel_stages(change, tmp_path):
 
 def test_edited_linear_models(tmp_path):
     path = saved(tmp_path, "linear", ROWS, Ridge())
-    header = json.loads(contents(path)[1]["header"])
+    header = header_of(path)
     for key, value in (
         ("stage", -1),
         ("stage", 10**9),

@@ -1,7 +1,6 @@
 """Parts of the user's own in model files: imported where they are trusted, and else not."""
 
 import importlib
-import json
 import os
 import sys
 from pathlib import Path
@@ -9,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.neighbors import KNeighborsRegressor
-from tests.model.editing import contents, edit
+from tests.model.editing import assert_refused, header_of
 
 import hilboost
 from hilboost import (
@@ -156,17 +155,17 @@ ALL = names("Weighted", "Slopes", "Outer.Slope")
     ],
 )
 def test_names_of_other_things(path, name, message):
-    header = json.loads(contents(path)[1]["header"])
+    header = header_of(path)
     loss = header["parameters"]["loss"] | {"import": name}
-    edit(path, header={"parameters": header["parameters"] | {"loss": loss}})
-    with pytest.raises(InvalidModelFile, match=f'trusted=\\["{name}"\\]'):
-        hilboost.load(path, ALL)  # though the list of names in the file leaves it out
+    edited = {"parameters": header["parameters"] | {"loss": loss}}
+    # the list of names in the file leaves it out
+    assert_refused(path, header=edited, match=f'trusted=\\["{name}"\\]', trusted=ALL)
     with pytest.raises(InvalidModelFile, match=message):
         hilboost.load(path, [*ALL, name])
 
 
 def test_parts_of_another_kind(path):
-    header = json.loads(contents(path)[1]["header"])
+    header = header_of(path)
     parameters = header["parameters"]
     for edited in (
         {"loss": parameters["learner"]},
@@ -176,26 +175,15 @@ def test_parts_of_another_kind(path):
         {"loss": {"import": "my_parts:Weighted"}},
         {"loss": parameters["loss"] | {"import": 3}},
     ):
-        edit(path, header={"parameters": parameters | edited})
-        with pytest.raises(InvalidModelFile, match="damaged"):
-            hilboost.load(path, ALL)
+        assert_refused(path, header={"parameters": parameters | edited}, trusted=ALL)
     for entry in (parameters["loss"], None):
-        edit(
-            path,
-            header={
-                "parameters": parameters,
-                "others": [{**header["others"][0]} | {"model": entry}],
-            },
-        )
-        with pytest.raises(InvalidModelFile, match="damaged"):
-            hilboost.load(path, ALL)
+        others = [header["others"][0] | {"model": entry}]
+        assert_refused(path, header={"parameters": parameters, "others": others}, trusted=ALL)
 
 
 @pytest.mark.parametrize("imports", [3, [3], None, {"a": 1}])
 def test_a_damaged_list_of_names(path, imports):
-    edit(path, header={"imports": imports})
-    with pytest.raises(InvalidModelFile, match="damaged"):
-        hilboost.load(path, ALL)
+    assert_refused(path, header={"imports": imports}, trusted=ALL)
 
 
 @pytest.mark.parametrize("trusted", ["my_parts:Weighted", 3, None])
