@@ -75,6 +75,20 @@ def log_euclidean(a, b):
     return float(np.trace(a @ b))
 
 
+def of_counts(count, normalize):
+    """Products of the counts of features."""
+
+    def product(a, b):
+        a, b = count(a), count(b)
+        return sum(a[feature] * b[feature] for feature in a)
+
+    def pair(a, b):
+        size = np.sqrt(product(a, a) * product(b, b)) if normalize else 1
+        return product(a, b) / size if size else 0.0
+
+    return pair
+
+
 def spectrum(lengths, normalize):
     def count(string):
         return Counter(
@@ -83,15 +97,7 @@ def spectrum(lengths, normalize):
             for i in range(len(string) - length + 1)
         )
 
-    def product(a, b):
-        a, b = count(a), count(b)
-        return sum(a[gram] * b[gram] for gram in a)
-
-    def pair(a, b):
-        size = np.sqrt(product(a, a) * product(b, b)) if normalize else 1
-        return product(a, b) / size if size else 0.0
-
-    return pair
+    return of_counts(count, normalize)
 
 
 def weisfeiler_lehman(depth, normalize):
@@ -109,15 +115,7 @@ def weisfeiler_lehman(depth, normalize):
         nodes = range(len(graph[0]))
         return Counter((k, tree(graph, node, k)) for k in range(depth + 1) for node in nodes)
 
-    def product(a, b):
-        a, b = count(a), count(b)
-        return sum(a[feature] * b[feature] for feature in a)
-
-    def pair(a, b):
-        size = np.sqrt(product(a, a) * product(b, b)) if normalize else 1
-        return product(a, b) / size if size else 0.0
-
-    return pair
+    return of_counts(count, normalize)
 
 
 def path(parents, weight):

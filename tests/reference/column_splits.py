@@ -72,19 +72,21 @@ def _is_missing_against_all(right, column):
     return right == column.histogram[begin : begin + len(right)].tolist()
 
 
+def _score_of_cut(left, right, limits, count):
+    """From gradient and hessian of both sides, and the smaller count."""
+    if count < limits.min_count or count <= 0 or min(left[1], right[1]) < limits.min_hessian:
+        return NO_GAIN
+    return score_of_sides(left, right, limits.l2)
+
+
 def scan(column, total, rules, direction, bounds, least, scratch):
     packing, limits = rules.packing, rules.limits
     parent = score(total, packing, limits.l2)[0]
     best = NO_GAIN, 0, 0
     for cut, missing_left, (left,) in cuts(column, 1):
-        left_g, left_h, left_c = unpack(left, packing)
-        right_g, right_h, right_c = unpack(int(total) - left, packing)
-        smallest = min(left_c, right_c) * packing.count_step
-        if smallest < limits.min_count or smallest <= 0:
-            continue
-        if min(left_h, right_h) < limits.min_hessian:
-            continue
-        sides = score_of_sides((left_g, left_h), (right_g, right_h), limits.l2)
+        *of_left, left_c = unpack(left, packing)
+        *of_right, right_c = unpack(int(total) - left, packing)
+        sides = _score_of_cut(of_left, of_right, limits, min(left_c, right_c) * packing.count_step)
         if sides == NO_GAIN:
             continue
         gain = split_gain(sides, parent)
@@ -104,14 +106,9 @@ def scan_pairs(column, totals, rules, least, scratch):
     parent = score(total, packing, limits.l2)[0]
     best = NO_GAIN, 0, 0
     for cut, missing_left, (left, left_c) in cuts(column, 2):
-        left_g, left_h, _ = unpack(left, packing)
-        right_g, right_h, _ = unpack(total - left, packing)
+        of_left, of_right = (unpack(side, packing)[:2] for side in (left, total - left))
         smallest = min(left_c, total_count - left_c) * packing.count_step
-        if smallest < limits.min_count or smallest <= 0:
-            continue
-        if min(left_h, right_h) < limits.min_hessian:
-            continue
-        sides = score_of_sides((left_g, left_h), (right_g, right_h), limits.l2)
+        sides = _score_of_cut(of_left, of_right, limits, smallest)
         if sides == NO_GAIN:
             continue
         gain = split_gain(sides, parent)
