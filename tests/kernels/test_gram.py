@@ -35,7 +35,7 @@ def assert_close(found, expected, dtype):
 @shapes
 @memories
 @precisions
-def test_products_are_those_of_the_matrix(a, b, d, memory, dtype):
+def test_products_and_sums_are_those_of_the_matrix(a, b, d, memory, dtype):
     A, B, V, U, weight = draw(a, b, d, dtype)
     kernel = Gaussian(np.sqrt(d))
     K = kernel.block(A.astype(float), B.astype(float))
@@ -47,6 +47,14 @@ def test_products_are_those_of_the_matrix(a, b, d, memory, dtype):
         assert_close(gram.transposed_times(U), K.T @ U, dtype)
         assert_close(gram.normal_times(V), K.T @ (K @ V), dtype)
         assert_close(gram.normal_times(V, weight), K.T @ (weight[:, None] * (K @ V)), dtype)
+    gram = Gram(kernel, A, B, memory)
+    for weights, right in ((None, U), (weight, None), (weight, U)):  # U is weighted already
+        square, product = gram.sums(weights, right)
+        assert_close(square, K.T @ (K if weights is None else weight[:, None] * K), dtype)
+        if right is None:
+            assert product is None
+        else:
+            assert_close(product, K.T @ U, dtype)
 
 
 class Halved(Gaussian):
@@ -68,25 +76,6 @@ def test_products_of_tiles_are_those_of_the_kernel(kernel):
 @shapes
 @memories
 @precisions
-def test_sums_are_those_of_the_matrix(a, b, d, memory, dtype):
-    A, B, _, U, weight = draw(a, b, d, dtype)
-    kernel = Gaussian(np.sqrt(d))
-    K = kernel.block(A.astype(float), B.astype(float))
-    gram = Gram(kernel, A, B, memory)
-    square, product = gram.sums(None, U)
-    assert_close(square, K.T @ K, dtype)
-    assert_close(product, K.T @ U, dtype)
-    square, product = gram.sums(weight, None)
-    assert_close(square, (weight[:, None] * K).T @ K, dtype)
-    assert product is None
-    square, product = gram.sums(weight, U)  # the right side has its weights already
-    assert_close(square, (weight[:, None] * K).T @ K, dtype)
-    assert_close(product, K.T @ U, dtype)
-
-
-@shapes
-@memories
-@precisions
 def test_threads_do_not_change_a_bit(a, b, d, memory, dtype):
     A, B, V, U, weight = draw(a, b, d, dtype)
     results = []
@@ -94,15 +83,8 @@ def test_threads_do_not_change_a_bit(a, b, d, memory, dtype):
         # One thread of BLAS: with more of them, its own sums of products are ordered otherwise.
         with array_api.one_blas_thread(), ThreadTeam(n_threads) as team:
             gram = Gram(Matern(1.0, 2.5), A, B, memory, team)
-            results.append(
-                [
-                    gram.whole(),
-                    gram.times(V),
-                    gram.transposed_times(U),
-                    gram.normal_times(V, weight),
-                    *gram.sums(weight, U),
-                ]
-            )
+            products = gram.times(V), gram.transposed_times(U), gram.normal_times(V, weight)
+            results.append([gram.whole(), *products, *gram.sums(weight, U)])
     for one, two in zip(*results, strict=True):
         np.testing.assert_array_equal(one, two)
 
