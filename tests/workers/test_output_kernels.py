@@ -229,10 +229,17 @@ def test_equal_labels_give_the_pivots_of_one_process():
                 np.testing.assert_array_equal(found.pivots, expected.pivots)
 
 
-@pytest.mark.parametrize("place", ["diagonal", "column"])
-def test_rows_that_are_not_finite_are_those_of_the_table(place):
+@pytest.mark.parametrize(
+    ("column", "value", "message"),
+    [
+        (25, np.nan, "NaN or infinity in row 25;"),
+        (3, np.nan, "NaN or infinity in row 25;"),
+        (3, 0.5, r"not symmetric: k\(3, 25\)|k\(25, 3\)|row 25"),
+    ],
+)
+def test_rows_in_errors_are_those_of_the_table(column, value, message):
     K = np.eye(30)
-    K[25, 25 if place == "diagonal" else 3] = np.nan
+    K[25, column] = value
 
     def factored(exchange):
         share = RowShare.block(30, exchange)
@@ -240,7 +247,7 @@ def test_rows_that_are_not_finite_are_those_of_the_table(place):
             K.diagonal()[share.numbers], lambda i: K[share.numbers, i], 0.0, share=share
         )
 
-    with pytest.raises(HilboostError, match="NaN or infinity in row 25;"):
+    with pytest.raises(HilboostError, match=message):
         run_together(2, factored)
 
 
@@ -265,20 +272,6 @@ def test_labels_of_a_class_of_the_user():
     space = KernelOutput(lambda a, b: float(a.value == b.value), pairwise=True)
     y = [Label(int(value > 0)) for value in CURVES[:, 0]]
     assert_same(clone(MODEL).set_params(learner="extra_trees", output=space), y)
-
-
-def test_rows_in_errors_are_those_of_the_table():
-    K = np.eye(30)
-    K[25, 3] = 0.5
-
-    def factored(exchange):
-        share = RowShare.block(30, exchange)
-        return factor_columns(
-            K.diagonal()[share.numbers], lambda i: K[share.numbers, i], 0.0, share=share
-        )
-
-    with pytest.raises(HilboostError, match=r"not symmetric: k\(3, 25\)|k\(25, 3\)|row 25"):
-        run_together(2, factored)
 
 
 def test_labels_in_tables_and_lists():
