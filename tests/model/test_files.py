@@ -223,6 +223,10 @@ def inner_nodes(arrays):
     return np.flatnonzero(arrays["leaf_number"] < 0)
 
 
+def at_a_leaf(arrays, name, value):
+    return {name: changed(arrays[name], arrays["n_nodes"][0] - 1, value)}
+
+
 def test_an_unedited_file_is_read(path):
     before = hilboost.load(path).predict(X)
     edit(path)
@@ -288,19 +292,13 @@ def test_files_without_permission(path):
         path.parent.chmod(0o700)
 
 
-@pytest.mark.parametrize("share", [0.0, 0.01, 0.3, 0.9, 0.999])
-def test_a_truncated_file(path, share):
+def test_truncated_files_and_those_of_another_kind(path):
     content = path.read_bytes()
-    path.write_bytes(content[: int(share * len(content))])
-    with pytest.raises(InvalidModelFile, match="not a hilboost model file"):
-        hilboost.load(path)
-
-
-@pytest.mark.parametrize("content", [b"text", b"\0" * 100, b"\x80\x04K\x01.", b"{}" * 50])
-def test_a_file_of_another_kind(path, content):
-    path.write_bytes(content)
-    with pytest.raises(InvalidModelFile, match="not a hilboost model file"):
-        hilboost.load(path)
+    truncated = (content[: int(share * len(content))] for share in (0.0, 0.01, 0.3, 0.9, 0.999))
+    for other in (*truncated, b"text", b"\0" * 100, b"\x80\x04K\x01.", b"{}" * 50):
+        path.write_bytes(other)
+        with pytest.raises(InvalidModelFile, match="not a hilboost model file"):
+            hilboost.load(path)
 
 
 def test_arrays_that_are_no_model(path):
@@ -322,21 +320,14 @@ def test_a_header_of_another_kind(path, header):
 @pytest.mark.parametrize(
     "header",
     [
-        {"class": "Ridge"},
-        {"class": "__import__"},
-        {"parameters": {"n_estimators": -1}},
-        {"parameters": {"unheard_of": 1}},
-        {"parameters": 3},
+        *({"class": name} for name in ("Ridge", "__import__")),
+        *({"parameters": one} for one in ({"n_estimators": -1}, {"unheard_of": 1}, 3)),
         {"parameters": {"loss": "quantile", "quantile": [0.1, 0.9]}},
         {"parameters": {"loss": "unknown"}},
-        {"n_features_in": 1},
-        {"n_features_in": -4},
-        {"n_features_in": "four"},
+        *({"n_features_in": number} for number in (1, -4, "four")),
         {"feature_names_in": ["a"]},
-        {"n_targets": 3},
-        {"n_targets": None},
-        {"train": "none"},
-        {"train": [[1, 2], [3]]},
+        *({"n_targets": number} for number in (3, None)),
+        *({"train": losses} for losses in ("none", [[1, 2], [3]])),
         {"seed": "none"},
     ],
     ids=str,
@@ -348,11 +339,8 @@ def test_an_edited_header(path, header):
 @pytest.mark.parametrize(
     "header",
     [
-        {"classes": [0, 1, 2]},
-        {"classes": [0]},
-        {"classes_dtype": "V8"},
-        {"classes_dtype": "x"},
-        {"classes": None},
+        *({"classes": classes} for classes in ([0, 1, 2], [0], None)),
+        *({"classes_dtype": dtype} for dtype in ("V8", "x")),
     ],
     ids=str,
 )
@@ -368,22 +356,14 @@ EDITS = {
     "child too large": lambda a: {"child": changed(a["child"], 0, 10**6)},
     "child negative": lambda a: {"child": changed(a["child"], 0, -5)},
     "child before its parent": lambda a: {"child": changed(a["child"], inner_nodes(a)[1], 0)},
-    "leaf with children": lambda a: {"child": changed(a["child"], a["n_nodes"][0] - 1, 1)},
+    "leaf with children": lambda a: at_a_leaf(a, "child", 1),
     "node without a parent": lambda a: {"child": changed(a["child"], 0, a["child"][0] + 1)},
     "inner node as a leaf": lambda a: {"child": changed(a["child"], 0, 0)},
     "threshold missing": lambda a: {"threshold": changed(a["threshold"], 0, np.nan)},
-    "threshold at a leaf": lambda a: {
-        "threshold": changed(a["threshold"], a["n_nodes"][0] - 1, 1.0)
-    },
-    "missing at a leaf": lambda a: {
-        "missing_right": changed(a["missing_right"], a["n_nodes"][0] - 1, True)
-    },
-    "leaf number twice": lambda a: {
-        "leaf_number": changed(a["leaf_number"], a["n_nodes"][0] - 1, 0)
-    },
-    "leaf number too large": lambda a: {
-        "leaf_number": changed(a["leaf_number"], a["n_nodes"][0] - 1, 99)
-    },
+    "threshold at a leaf": lambda a: at_a_leaf(a, "threshold", 1.0),
+    "missing at a leaf": lambda a: at_a_leaf(a, "missing_right", True),
+    "leaf number twice": lambda a: at_a_leaf(a, "leaf_number", 0),
+    "leaf number too large": lambda a: at_a_leaf(a, "leaf_number", 99),
     "leaf number of an inner node": lambda a: {"leaf_number": changed(a["leaf_number"], 0, 10**6)},
     "value missing": lambda a: {"values": changed(a["values"], 0, np.nan)},
     "value infinite": lambda a: {"values": changed(a["values"], 0, np.inf)},

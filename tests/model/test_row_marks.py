@@ -204,9 +204,7 @@ def test_files_have_marks_of_few_rows(tmp_path):
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("limit", 5),
-        ("limit", 2**64),
-        ("limit", 1.5),
+        *(("limit", limit) for limit in (5, 2**64, 1.5)),
         ("n_rows", 1),
         ("n_repeated", 301),
         ("version", "1"),
