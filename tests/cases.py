@@ -707,7 +707,8 @@ PLAIN = Parameters(
 
 def model_arrays(model: Any) -> list[np.ndarray]:
     """All arrays of a fitted model of trees or of a mixture, for comparisons bit for bit."""
-    arrays = [model.model_.initial_raw, model.history_.train]
+    history = model.fitted_.history  # forests have none
+    arrays = [model.model_.initial_raw, *([] if history is None else [history.train])]
     for stage in model.model_.stages:
         for part in stage.terms:
             tree = part.model
@@ -715,15 +716,8 @@ def model_arrays(model: Any) -> list[np.ndarray]:
             if tree.family == "expansions":
                 arrays += [tree.basis, tree.weights, tree.inputs.scale]
                 continue
-            arrays += [
-                tree.column,
-                tree.threshold,
-                tree.missing_right,
-                tree.child,
-                tree.gain,
-                tree.leaf_number,
-                tree.values,
-            ]
+            arrays += [tree.column, tree.threshold, tree.missing_right, tree.child]
+            arrays += [tree.gain, tree.leaf_number, tree.values]
     return arrays
 
 

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.linear_model import Ridge
+from tests.cases import assert_same_model
 
 from hilboost import (
     KernelBoostingRegressor,
@@ -58,24 +59,6 @@ def built(models_, name, output="linear", **options):
     return clone(models_[name]).set_params(output=output, **options)
 
 
-def arrays(model):
-    """All arrays of a fitted model of trees."""
-    found = [model.model_.initial_raw]
-    for stage in model.model_.stages:
-        for part in stage.terms:
-            tree = part.model
-            found += [part.coefficient, tree.column, tree.threshold, tree.missing_right]
-            found += [tree.child, tree.gain, tree.leaf_number, tree.values]
-    return found
-
-
-def assert_same_bits(one, other):
-    pairs = list(zip(arrays(one), arrays(other), strict=True))
-    assert len(pairs) > 8
-    for a, b in pairs:
-        np.testing.assert_array_equal(a, b)
-
-
 # Coordinates of the output space
 
 
@@ -124,7 +107,7 @@ def test_truncated_factors_lose_no_more_than_they_may(seed, tolerance):
 def test_any_number_of_threads_gives_the_same_bits(name):
     _, X, Y = draw(n=90, d=9)
     one, other = (built(MODELS | DRAWN, name, n_jobs=k).fit(X, Y) for k in (1, 7))
-    assert_same_bits(other, one)
+    assert_same_model(other, one)
     np.testing.assert_array_equal(other.predict_embedding(X), one.predict_embedding(X))
 
 
@@ -134,7 +117,7 @@ def test_the_seed_decides(name):
     one, again, other = (
         built(MODELS | DRAWN, name, random_state=seed).fit(X, Y) for seed in (3, 3, 4)
     )
-    assert_same_bits(one, again)
+    assert_same_model(one, again)
     deterministic = name in ("ok3", "tree")
     X_new = draw(1)[1]
     same = np.array_equal(one.predict_embedding(X_new), other.predict_embedding(X_new))
