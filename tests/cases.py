@@ -47,39 +47,6 @@ from hilboost.kernels import (
     Tanimoto,
 )
 from hilboost.learners.tree import VectorTreeLearner
-from hilboost.losses import (
-    AbsoluteError,
-    Beta,
-    BinomialLogLoss,
-    Cox,
-    CrossEntropyNDCG,
-    Exponential,
-    Gamma,
-    GammaShape,
-    Hinge,
-    Huber,
-    LambdaMAP,
-    LambdaMRR,
-    LambdaRank,
-    LogNormal,
-    MixtureOfNormals,
-    MultinomialExponential,
-    MultinomialLogLoss,
-    NegativeBinomial,
-    Normal,
-    OneHotSquaredError,
-    PairwiseLogistic,
-    Poisson,
-    Quantile,
-    QueryRMSE,
-    SquaredError,
-    SquaredHinge,
-    StudentT,
-    Tweedie,
-    Weibull,
-    YetiRank,
-    ZeroInflatedPoisson,
-)
 from hilboost.outputs import (
     Compositions,
     Distributions,
@@ -159,34 +126,36 @@ def _classes(id, make, n_classes=2, **more):
 
 
 _KINK = {"hessian": "ones", "smooth": False}
-_HUBER, _LEVELS = partial(Huber, 0.7), (0.1, 0.5, 0.8)
+_HUBER, _LEVELS = partial(losses.Huber, 0.7), (0.1, 0.5, 0.8)
 _TWO_NORMAL, _TWO_HEAVY = partial(_normal, columns=2), partial(_heavy, columns=2)
 LOSSES = [
-    LossCase("squared_error", "squared_error", SquaredError, _normal),
-    LossCase("squared_error-2", "squared_error", SquaredError, _TWO_NORMAL, 2),
-    LossCase("absolute_error", "absolute_error", AbsoluteError, _heavy, **_KINK),
-    LossCase("absolute_error-2", "absolute_error", AbsoluteError, _TWO_HEAVY, 2, **_KINK),
+    LossCase("squared_error", "squared_error", losses.SquaredError, _normal),
+    LossCase("squared_error-2", "squared_error", losses.SquaredError, _TWO_NORMAL, 2),
+    LossCase("absolute_error", "absolute_error", losses.AbsoluteError, _heavy, **_KINK),
+    LossCase("absolute_error-2", "absolute_error", losses.AbsoluteError, _TWO_HEAVY, 2, **_KINK),
     LossCase("huber", "huber", _HUBER, _heavy, hessian="ones"),
     LossCase("huber-2", "huber", _HUBER, _TWO_HEAVY, 2, hessian="ones"),
     *(
-        LossCase(id, "quantile", partial(Quantile, level), _heavy, r, parameters=given, **_KINK)
+        LossCase(
+            id, "quantile", partial(losses.Quantile, level), _heavy, r, parameters=given, **_KINK
+        )
         for id, level, r in (("quantile", 0.3, 1), ("quantile-3", _LEVELS, 3))
         for given in [{"quantile": level}]
     ),
-    LossCase("poisson", "poisson", Poisson, _counts),
-    LossCase("gamma", "gamma", Gamma, _positive),
-    LossCase("tweedie", "tweedie", Tweedie, _claims),
-    _classes("log_loss-2", BinomialLogLoss),
-    _classes("log_loss-3", partial(MultinomialLogLoss, 3), 3, hessian=3 / 2),
-    _classes("squared_error-classes-2", partial(OneHotSquaredError, 2)),
-    _classes("squared_error-classes-3", partial(OneHotSquaredError, 3), 3),
-    _classes("log_loss-4", partial(MultinomialLogLoss, 4), 4, hessian=4 / 3),
-    _classes("exponential", Exponential),
-    _classes("exponential-3", partial(MultinomialExponential, 3), 3, hessian=3 / 2),
-    _classes("hinge-2", partial(Hinge, 2), **_KINK),
-    _classes("hinge-3", partial(Hinge, 3), 3, **_KINK),
-    _classes("squared_hinge-2", partial(SquaredHinge, 2)),
-    _classes("squared_hinge-3", partial(SquaredHinge, 3), 3),
+    LossCase("poisson", "poisson", losses.Poisson, _counts),
+    LossCase("gamma", "gamma", losses.Gamma, _positive),
+    LossCase("tweedie", "tweedie", losses.Tweedie, _claims),
+    _classes("log_loss-2", losses.BinomialLogLoss),
+    _classes("log_loss-3", partial(losses.MultinomialLogLoss, 3), 3, hessian=3 / 2),
+    _classes("squared_error-classes-2", partial(losses.OneHotSquaredError, 2)),
+    _classes("squared_error-classes-3", partial(losses.OneHotSquaredError, 3), 3),
+    _classes("log_loss-4", partial(losses.MultinomialLogLoss, 4), 4, hessian=4 / 3),
+    _classes("exponential", losses.Exponential),
+    _classes("exponential-3", partial(losses.MultinomialExponential, 3), 3, hessian=3 / 2),
+    _classes("hinge-2", partial(losses.Hinge, 2), **_KINK),
+    _classes("hinge-3", partial(losses.Hinge, 3), 3, **_KINK),
+    _classes("squared_hinge-2", partial(losses.SquaredHinge, 2)),
+    _classes("squared_hinge-3", partial(losses.SquaredHinge, 3), 3),
 ]
 
 
@@ -203,16 +172,16 @@ def _distribution(loss, draw, n_outputs=2):
 
 
 DISTRIBUTIONS = [
-    _distribution(Normal, _normal),
-    _distribution(StudentT, _heavy, 3),
+    _distribution(losses.Normal, _normal),
+    _distribution(losses.StudentT, _heavy, 3),
     _distribution(losses.Laplace, _heavy),
-    _distribution(MixtureOfNormals, _normal, 5),
-    _distribution(LogNormal, _positive),
-    _distribution(GammaShape, _positive),
-    _distribution(Weibull, _positive),
-    _distribution(NegativeBinomial, _mixed_counts),
-    _distribution(ZeroInflatedPoisson, _mixed_counts),
-    _distribution(Beta, _fractions),
+    _distribution(losses.MixtureOfNormals, _normal, 5),
+    _distribution(losses.LogNormal, _positive),
+    _distribution(losses.GammaShape, _positive),
+    _distribution(losses.Weibull, _positive),
+    _distribution(losses.NegativeBinomial, _mixed_counts),
+    _distribution(losses.ZeroInflatedPoisson, _mixed_counts),
+    _distribution(losses.Beta, _fractions),
 ]
 
 
@@ -234,16 +203,18 @@ def _times(rng, n):
 
 
 GROUP_LOSSES = [
-    GroupLossCase("lambdarank", LambdaRank, differentiable=False),
-    GroupLossCase("lambdarank-linear", partial(LambdaRank, 3, "linear"), differentiable=False),
-    GroupLossCase("lambdamap", LambdaMAP, differentiable=False),
-    GroupLossCase("lambdamrr", partial(LambdaMRR, 3), differentiable=False),
-    GroupLossCase("yetirank", YetiRank, differentiable=False),
-    GroupLossCase("pairwise_logistic", PairwiseLogistic),
-    GroupLossCase("query_rmse", QueryRMSE),
-    GroupLossCase("xendcg", CrossEntropyNDCG),
-    GroupLossCase("cox", Cox, _times, has_groups=False),
-    GroupLossCase("cox-efron", partial(Cox, "efron"), _times, has_groups=False),
+    GroupLossCase("lambdarank", losses.LambdaRank, differentiable=False),
+    GroupLossCase(
+        "lambdarank-linear", partial(losses.LambdaRank, 3, "linear"), differentiable=False
+    ),
+    GroupLossCase("lambdamap", losses.LambdaMAP, differentiable=False),
+    GroupLossCase("lambdamrr", partial(losses.LambdaMRR, 3), differentiable=False),
+    GroupLossCase("yetirank", losses.YetiRank, differentiable=False),
+    GroupLossCase("pairwise_logistic", losses.PairwiseLogistic),
+    GroupLossCase("query_rmse", losses.QueryRMSE),
+    GroupLossCase("xendcg", losses.CrossEntropyNDCG),
+    GroupLossCase("cox", losses.Cox, _times, has_groups=False),
+    GroupLossCase("cox-efron", partial(losses.Cox, "efron"), _times, has_groups=False),
 ]
 
 

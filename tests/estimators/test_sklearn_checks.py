@@ -5,25 +5,7 @@ import pickle
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from hilboost import (
-    BoostingClassifier,
-    BoostingRegressor,
-    KernelBoostingClassifier,
-    KernelBoostingRegressor,
-    OutputKernelBoostingRegressor,
-    OutputKernelForestRegressor,
-    OutputKernelTreeRegressor,
-    SparseKernelClassifier,
-    SparseKernelRidge,
-)
-from hilboost.estimators.subset_ensembles import (
-    AdaBoostKernelClassifier,
-    AveragedKernelRidge,
-    BayesianCommitteeMachine,
-    ConvexKernelRidge,
-    MixtureOfKernelExperts,
-    StackedKernelRidge,
-)
+import hilboost
 from hilboost.kernels import Gaussian
 from hilboost.learners.kernel_machine.tuning.search import Search
 from hilboost.outputs import KernelOutput
@@ -53,27 +35,27 @@ def equal_searches_are_done_once():
 
 @parametrize_with_checks(
     [
-        BoostingRegressor(n_estimators=10),
-        BoostingClassifier(n_estimators=10, learner="tree"),
-        KernelBoostingRegressor(),
-        KernelBoostingClassifier(),
-        KernelBoostingClassifier("log_loss", **GIVEN),
-        SparseKernelRidge(),
-        SparseKernelClassifier(**GIVEN),
-        SparseKernelClassifier("squared_hinge", n_basis=20, **GIVEN),
-        AveragedKernelRidge(**GIVEN),
-        ConvexKernelRidge(**GIVEN),
-        BayesianCommitteeMachine(**GIVEN),
-        MixtureOfKernelExperts(n_estimators=3, **GIVEN),
-        StackedKernelRidge(n_estimators=3, **GIVEN),
-        AdaBoostKernelClassifier(n_estimators=4),
-        KernelBoostingRegressor(stages="sparse", n_basis=40, n_estimators=3, **GIVEN),
-        OutputKernelBoostingRegressor(**SHORT),
-        OutputKernelBoostingRegressor(
+        hilboost.BoostingRegressor(n_estimators=10),
+        hilboost.BoostingClassifier(n_estimators=10, learner="tree"),
+        hilboost.KernelBoostingRegressor(),
+        hilboost.KernelBoostingClassifier(),
+        hilboost.KernelBoostingClassifier("log_loss", **GIVEN),
+        hilboost.SparseKernelRidge(),
+        hilboost.SparseKernelClassifier(**GIVEN),
+        hilboost.SparseKernelClassifier("squared_hinge", n_basis=20, **GIVEN),
+        hilboost.AveragedKernelRidge(**GIVEN),
+        hilboost.ConvexKernelRidge(**GIVEN),
+        hilboost.BayesianCommitteeMachine(**GIVEN),
+        hilboost.MixtureOfKernelExperts(n_estimators=3, **GIVEN),
+        hilboost.StackedKernelRidge(n_estimators=3, **GIVEN),
+        hilboost.AdaBoostKernelClassifier(n_estimators=4),
+        hilboost.KernelBoostingRegressor(stages="sparse", n_basis=40, n_estimators=3, **GIVEN),
+        hilboost.OutputKernelBoostingRegressor(**SHORT),
+        hilboost.OutputKernelBoostingRegressor(
             KernelOutput(Gaussian(1.0), tolerance=0), learner="ok3", **SHORT
         ),
-        OutputKernelForestRegressor(n_estimators=10),
-        OutputKernelTreeRegressor(),
+        hilboost.OutputKernelForestRegressor(n_estimators=10),
+        hilboost.OutputKernelTreeRegressor(),
     ]
 )
 def test_estimators_keep_the_rules_of_scikit_learn(estimator, check):

@@ -2,30 +2,22 @@
 
 import numpy as np
 
-from hilboost import (
-    BoostingClassifier,
-    BoostingRegressor,
-    KernelBoostingClassifier,
-    KernelBoostingRegressor,
-    OutputKernelBoostingRegressor,
-    SparseKernelClassifier,
-    SparseKernelRidge,
-)
+import hilboost
 
 GIVEN = {"kernel": "gaussian", "regularization": 0.1}
 
 REGRESSORS = [
-    BoostingRegressor(n_estimators=20, learning_rate=0.2, random_state=0),
-    KernelBoostingRegressor(random_state=0, **GIVEN),
-    SparseKernelRidge(n_basis=40, random_state=0, **GIVEN),
-    OutputKernelBoostingRegressor(
+    hilboost.BoostingRegressor(n_estimators=20, learning_rate=0.2, random_state=0),
+    hilboost.KernelBoostingRegressor(random_state=0, **GIVEN),
+    hilboost.SparseKernelRidge(n_basis=40, random_state=0, **GIVEN),
+    hilboost.OutputKernelBoostingRegressor(
         learner="ok3", n_estimators=10, learning_rate=0.4, random_state=0
     ),
 ]
 CLASSIFIERS = [
-    BoostingClassifier(n_estimators=15, learning_rate=0.2, random_state=0),
-    KernelBoostingClassifier(random_state=0, **GIVEN),
-    SparseKernelClassifier(n_basis=30, random_state=0, **GIVEN),
+    hilboost.BoostingClassifier(n_estimators=15, learning_rate=0.2, random_state=0),
+    hilboost.KernelBoostingClassifier(random_state=0, **GIVEN),
+    hilboost.SparseKernelClassifier(n_basis=30, random_state=0, **GIVEN),
 ]
 FAMILIES = [*REGRESSORS, *CLASSIFIERS]
 

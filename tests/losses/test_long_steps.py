@@ -5,23 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hilboost import BoostingClassifier, BoostingRanker, BoostingRegressor, BoostingSurvival
+from hilboost import BoostingClassifier, BoostingRanker, BoostingRegressor, BoostingSurvival, losses
 from hilboost.core.target import Target
-from hilboost.losses import (
-    AFT,
-    BinomialLogLoss,
-    Cox,
-    CrossEntropyNDCG,
-    Gamma,
-    LambdaMAP,
-    LambdaMRR,
-    LambdaRank,
-    MultinomialLogLoss,
-    PairwiseLogistic,
-    Poisson,
-    Tweedie,
-    YetiRank,
-)
 
 N, LONGEST = 1000, 10.0
 finite = {"allow_nan": False, "allow_infinity": False}
@@ -48,23 +33,23 @@ def group(y):
 
 
 LOSSES = {
-    "poisson": (Poisson(), numbers, 1),
-    "gamma": (Gamma(), numbers, 1),
-    "tweedie-1.01": (Tweedie(1.01), numbers, 1),
-    "tweedie-1.5": (Tweedie(1.5), numbers, 1),
-    "tweedie-1.99": (Tweedie(1.99), numbers, 1),
-    "log_loss-2": (BinomialLogLoss(), classes, 1),
-    "log_loss-3": (MultinomialLogLoss(3), classes, 3),
-    "aft-normal": (AFT("normal", 1.0), times, 1),
-    "aft-logistic": (AFT("logistic", 1.0), times, 1),
-    "aft-extreme": (AFT("extreme", 1.0), times, 1),
-    "cox": (Cox(), times, 1),
-    "xendcg": (CrossEntropyNDCG(), group, 1),
-    "pairwise_logistic": (PairwiseLogistic(), group, 1),
-    "lambdarank": (LambdaRank(), group, 1),
-    "yetirank": (YetiRank(), group, 1),
-    "lambdamap": (LambdaMAP(), group, 1),
-    "lambdamrr": (LambdaMRR(), group, 1),
+    "poisson": (losses.Poisson(), numbers, 1),
+    "gamma": (losses.Gamma(), numbers, 1),
+    "tweedie-1.01": (losses.Tweedie(1.01), numbers, 1),
+    "tweedie-1.5": (losses.Tweedie(1.5), numbers, 1),
+    "tweedie-1.99": (losses.Tweedie(1.99), numbers, 1),
+    "log_loss-2": (losses.BinomialLogLoss(), classes, 1),
+    "log_loss-3": (losses.MultinomialLogLoss(3), classes, 3),
+    "aft-normal": (losses.AFT("normal", 1.0), times, 1),
+    "aft-logistic": (losses.AFT("logistic", 1.0), times, 1),
+    "aft-extreme": (losses.AFT("extreme", 1.0), times, 1),
+    "cox": (losses.Cox(), times, 1),
+    "xendcg": (losses.CrossEntropyNDCG(), group, 1),
+    "pairwise_logistic": (losses.PairwiseLogistic(), group, 1),
+    "lambdarank": (losses.LambdaRank(), group, 1),
+    "yetirank": (losses.YetiRank(), group, 1),
+    "lambdamap": (losses.LambdaMAP(), group, 1),
+    "lambdamrr": (losses.LambdaMRR(), group, 1),
 }
 
 
@@ -128,7 +113,7 @@ def ranking(loss):
 FITS = {
     "poisson": regression("poisson"),
     "gamma": regression("gamma"),
-    "tweedie": regression(Tweedie(1.05)),
+    "tweedie": regression(losses.Tweedie(1.05)),
     "two classes": classification(2),
     "three classes": classification(3),
     "exponential": classification(30, "exponential"),
