@@ -72,16 +72,8 @@ def test_columns_with_names_of_months_are_expanded(folder):
     for name, form in (("named", "%d-%b-%Y"), ("iso", "%Y-%m-%d")):
         table = pd.DataFrame({"day": day.strftime(form), "size": 1.0, "price": day.day_of_week})
         table.to_csv(f"{name}.csv", index=False)
-    command = "fit", "named.csv", "--target", "price", "--out", "model", "--task", "regression"
-    command = (
-        *command,
-        "--n-estimators",
-        "2",
-        "--set",
-        "learner=tree",
-        "--set",
-        "early_stopping=false",
-    )
+    words = "fit named.csv --target price --out model --task regression --n-estimators 2"
+    command = f"{words} --set learner=tree --set early_stopping=false".split()
     assert "note: ignoring 'day', which contains dates; use --dates expand" in run(*command).stderr
     assert "effect" not in run(*command, "--dates", "expand").stderr
     assert "day: weekday" in run("inspect", "model").stdout

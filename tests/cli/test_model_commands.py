@@ -227,20 +227,8 @@ def test_inspect_counts_the_members_that_were_fitted(folder, options, n_members)
 
 
 def test_inspect_knows_kernel_machines(folder):
-    done(
-        "fit",
-        "houses.csv",
-        "--target",
-        "price",
-        "--out",
-        "smooth",
-        "--family",
-        "kernel",
-        "--set",
-        "kernel=gaussian",
-        "--set",
-        "regularization=0.1",
-    )
+    given = "--family kernel --set kernel=gaussian --set regularization=0.1"
+    done("fit", "houses.csv", "--target", "price", "--out", "smooth", *given.split())
     text = done("inspect", "smooth")
     assert "kernel: Gaussian" in text
     assert "λ 0.1" in text
@@ -362,19 +350,8 @@ def test_a_time_budget_ends_the_fit(folder):
 
 def test_any_parameter_can_be_set(folder):
     start = ("fit", "houses.csv", "--target", "price", "--out", "model", *FAST)
-    done(
-        *start,
-        "--set",
-        "max_depth=3",
-        "--set",
-        "monotonic_cst=[1,0,0]",
-        "--set",
-        "tol=1e-3",
-        "--set",
-        "multi-output=shared",
-        "--set",
-        "max_leaf_nodes=none",
-    )
+    given = "max_depth=3 monotonic_cst=[1,0,0] tol=1e-3 multi-output=shared max_leaf_nodes=none"
+    done(*start, *(word for one in given.split() for word in ("--set", one)))
     parameters = hilboost.load("model").get_params()
     assert parameters["max_depth"] == 3
     assert parameters["monotonic_cst"] == [1, 0, 0]
