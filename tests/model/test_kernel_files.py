@@ -510,8 +510,12 @@ def test_files_hold_every_feature_map(tmp_path):
     learned = encoded_features(X, X[:, :1], None, [(1, 3)])
     rotated = replace(learned, rotation=rng.normal(size=(learned.width, 2)))
     few = learned.scaled(np.array([0.0, 1, 2, 0, 3]))
+    q, p = len(learned.columns), len(learned.missing)
+    apart = learned.scaled(np.append(learned.columns != learned.missing[0], np.ones(p)))
+    alone = learned.scaled(np.append(np.zeros(q), np.ones(p)))
+    maps = learned, rotated, few, completing(X, None), FeatureMap.unscaled(2), apart, alone
     stages = []
-    for inputs in (learned, rotated, few, completing(X, None), FeatureMap.unscaled(2)):
+    for inputs in maps:
         basis = inputs(np.nan_to_num(X[:9]), np.float32)
         one = replace(expansion(basis, inputs=inputs), in_float64=inputs is not few)
         stages.append([one, replace(one, weights=2 * one.weights)])

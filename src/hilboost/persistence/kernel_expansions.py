@@ -16,9 +16,10 @@ machines share the first rows of an array.  Each of these is written once::
 ``inputs.centre``, ``inputs.scale``, and ``inputs.low`` and ``inputs.high`` if values are bounded
 (n_inputs, q + p); ``levels.k.j`` for codes of the j-th column of the k-th inputs, and
 ``rotation.k`` (q + p, width) for these inputs.  If missing values are replaced, by
-``inputs.numbers`` (n_inputs, q), ``inputs.missing`` is 1 for columns with an indicator, which
-stands behind all columns, and -1 for inputs without missing values.  Kernels are descriptions in
-the header.
+``inputs.numbers`` (n_inputs, q), ``inputs.missing`` is -1 for inputs without missing values, and
+``inputs.indicated`` (n_inputs, p) are the columns with an indicator, which stands behind all
+columns, -1 after the last one; without this array, those for which ``inputs.missing`` is 1.
+Kernels are descriptions in the header.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ NAMES = frozenset(
         *("expansion.basis", "expansion.weights", "expansion.in_float64"),
         *("basis.rows", "basis.length", "basis.kernel", "basis.inputs"),
         *("inputs.centre", "inputs.scale", "inputs.low", "inputs.high"),
-        *("inputs.columns", "inputs.numbers", "inputs.missing"),
+        *("inputs.columns", "inputs.numbers", "inputs.missing", "inputs.indicated"),
     }
 )
 _DEEPEST = 64
@@ -124,7 +125,9 @@ def _maps_to_arrays(maps: list[FeatureMap]) -> Arrays:
         arrays["inputs.high"] = _stacked([each.high for each in maps], 0.0)
     if any(each.numbers is not None for each in maps):
         arrays["inputs.numbers"] = _stacked([_numbers(each) for each in maps], 0.0)
-        arrays["inputs.missing"] = _stacked([_indicated(each) for each in maps], 0)
+        flags = [np.full(len(one.columns), -1 if one.numbers is None else 0) for one in maps]
+        arrays["inputs.missing"] = _stacked(flags, 0)
+        arrays["inputs.indicated"] = _stacked([each.missing for each in maps], -1)
     for k, each in enumerate(maps):
         if each.rotation is not None:
             arrays[f"rotation.{k}"] = np.ascontiguousarray(each.rotation)
@@ -134,12 +137,6 @@ def _maps_to_arrays(maps: list[FeatureMap]) -> Arrays:
 
 def _numbers(inputs: FeatureMap) -> Floats:
     return np.zeros(len(inputs.columns)) if inputs.numbers is None else inputs.numbers
-
-
-def _indicated(inputs: FeatureMap) -> Ints:
-    if inputs.numbers is None:
-        return np.full(len(inputs.columns), -1, dtype=np.int64)
-    return np.isin(inputs.columns, inputs.missing).astype(np.int64)
 
 
 def _stacked(rows: list[np.ndarray], fill: float) -> np.ndarray:
@@ -265,12 +262,14 @@ def _completions(
     require(numbers.shape == missing.shape == columns.shape, "inputs.numbers")
     require(len(columns) == n, "inputs.columns")
     require(bool(np.isin(missing, (-1, 0, 1)).all()), "inputs.missing")
-    for row, own, flags in zip(columns, numbers, missing, strict=True):
-        q = int(np.count_nonzero(row >= 0))
-        require(q > 0, "inputs.columns")
-        is_refused = bool((flags[:q] == -1).any())
-        indicated = row[:q][flags[:q] == 1]
-        yield row[:q].copy(), None if is_refused else own[:q].copy(), indicated
+    flagged = {"inputs.indicated": np.where(missing == 1, columns, -1)}
+    indicated = require_array(flagged | arrays, "inputs.indicated", np.int64, 2)
+    require(len(indicated) == n, "inputs.indicated")
+    for row, own, flags, others in zip(columns, numbers, missing, indicated, strict=True):
+        q, is_refused = int(np.count_nonzero(row >= 0)), bool((flags == -1).any())
+        found = others[others >= 0]
+        require(q + len(found) > 0, "inputs.columns")
+        yield row[:q].copy(), None if is_refused else own[:q].copy(), found
 
 
 def _bounds(arrays: Arrays, shape: tuple[int, ...]) -> tuple[Floats, Floats]:
