@@ -38,7 +38,7 @@ MOST_COPIED = 2**24
 """Leaf values of more numbers than this are not copied into flat arrays."""
 
 _WALKS_WORTH_A_THREAD = 2**18  # of a row through a tree
-_MOST_BLOCKS = 64
+_MOST_BLOCKS, _BLOCKS_PER_THREAD = 64, 3
 
 
 _NO_NODES = np.empty(0, dtype=np.bool_)
@@ -289,9 +289,10 @@ def _leaves_of_rows(
 
 
 def work_in_blocks(work: Callable[[slice], None], n: int, n_trees: int, n_threads: int) -> None:
-    """Work on blocks of ``n`` rows; all threads get some if they are worth it."""
+    """Work on blocks of ``n`` rows, which threads claim if there is enough work for them."""
     n_threads = min(n_threads, 1 + n * n_trees // _WALKS_WORTH_A_THREAD)
-    size = min(_MOST_BLOCKS, -(-n // (n_threads * BLOCK))) * BLOCK
+    n_blocks = 1 if n_threads == 1 else _BLOCKS_PER_THREAD * n_threads
+    size = min(_MOST_BLOCKS, -(-n // (n_blocks * BLOCK))) * BLOCK
     blocks = [slice(begin, min(begin + size, n)) for begin in range(0, n, size or 1)]
     with ThreadTeam(n_threads) as team:
         team.map(work, blocks)

@@ -63,7 +63,7 @@ class Kernel(ABC):
         """
 
     def tiles(self, A: Array, B: Array) -> Callable[[slice, slice], Array]:
-        """Prepare the tiles of a large Gram matrix.
+        """Prepare the tiles of a large Gram matrix, which :meth:`block` computes by default.
 
         Parameters
         ----------
@@ -73,7 +73,7 @@ class Kernel(ABC):
         Returns
         -------
         callable
-            Computes the block of a range of rows of each.
+            Computes the block of a range of rows of each, up to rounding as :meth:`block`.
         """
         return lambda rows, columns: self.block(A[rows], B[columns])
 

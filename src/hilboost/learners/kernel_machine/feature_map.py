@@ -36,10 +36,10 @@ class FeatureMap:
     levels: Levels
     numbers: Floats | None  # (q,) float64 or None: replace missing cells; ``None`` refuses them
     missing: Ints  # (p,) int64: columns whose missing cells are features of their own
-    low: Floats  # (q + p,) float64: bounds, center and scale of each feature
-    high: Floats  # (q + p,) float64: bounds, center and scale of each feature
-    center: Floats  # (q + p,) float64: bounds, center and scale of each feature
-    scale: Floats  # (q + p,) float64: bounds, center and scale of each feature
+    low: Floats  # (q + p,) float64: smaller values are moved to it
+    high: Floats  # (q + p,) float64: larger values are moved to it
+    center: Floats  # (q + p,) float64: subtracted
+    scale: Floats  # (q + p,) float64: divides what is left
     # (q + p, k) float64 or None: linear map of all of these features, which contains the metric
     rotation: Floats | None = None
 

@@ -20,6 +20,7 @@ from hilboost.backends.random_bits import Purpose, key_of
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dependence import Dependence
 from hilboost.core.dtypes import Floats, Ints
+from hilboost.core.errors import NotPositive
 from hilboost.kernels import Kernel
 from hilboost.kernels.gram import evaluate, mean_diagonal
 from hilboost.kernels.marginal_likelihood import AnyKernel
@@ -32,7 +33,7 @@ ROWS_OF_LEAVE_ONE_OUT = 1000
 _SMALLER_SCALES, _LARGER_SCALES = (0.8, 0.6), (1.3,)
 _LAMBDA_STEPS = (1 / 4, 4.0)
 _STEEPEST_SHRINKING = -0.25
-_SINGLE_PRECISION_FROM = 1e-5  # share of the diagonal that λ adds
+_SINGLE_PRECISION = 5e-4, 1e20  # shares of the diagonal between which λ adds to it
 
 
 class LeftOut(NamedTuple):
@@ -228,20 +229,27 @@ def n_learned(rows: Rows) -> int:
 def held_out(candidate: Candidate[AnyKernel], rows: Rows) -> Candidate[AnyKernel]:
     """The candidate, fitted to some of the rows, with its error on the others.
 
-    Rounding to single precision changes the error by less than its standard error.
+    It is computed in single precision where λ is far above the rounding errors.
     """
     learn, held = (rows.part(places) for places in rows.divided)
     kernel, lam = candidate.kernel, candidate.regularization
-    grid, least = np.array([lam]), _SINGLE_PRECISION_FROM * float(learn.weight.max())
-    is_single = len(learn) >= ROWS_OF_LEAVE_ONE_OUT
-    is_single = is_single and lam > least * mean_diagonal(kernel, learn.X)
-    predicted = predictions(kernel, learn, held.X, grid, "float32" if is_single else "float64")[0]
-    if is_single and np.isnan(predicted).any():
+    grid, dtype = np.array([lam]), "float32" if _suits_single(kernel, learn, lam) else "float64"
+    predicted = predictions(kernel, learn, held.X, grid, dtype)[0]
+    if dtype == "float32" and np.isnan(predicted).any():
         predicted = predictions(kernel, learn, held.X, grid)[0]
     error = float(np.average(((predicted - held.Y) ** 2).sum(axis=1), weights=held.weight))
     if np.isnan(error):
         return Candidate(kernel, lam)
     return Candidate(kernel, lam, error, predicted, held.rows)
+
+
+def _suits_single(kernel: Kernel, learn: Rows, lam: float) -> bool:
+    """Whether a fit to many rows may be computed in single precision."""
+    if len(learn) < ROWS_OF_LEAVE_ONE_OUT:
+        return False
+    added = lam / np.array([learn.weight.max(), learn.weight.min()])
+    least, most = np.array(_SINGLE_PRECISION) * mean_diagonal(kernel, learn.X)
+    return bool(least < added[0] and added[1] < most)
 
 
 def predictions(
@@ -254,14 +262,23 @@ def predictions(
     found = np.full((len(grid), len(X), learn.Y.shape[1]), np.nan)
     for predicted, lam in zip(found, grid, strict=True):
         D = (lam / learn.weight).astype(dtype)
+        system = array_api.add_to_diagonal(K.copy(), D)
         try:
-            factor = array_api.cholesky(array_api.add_to_diagonal(K.copy(), D))
+            # A raised diagonal would be far above λ in single precision.
+            factor = array_api.cholesky(system) if dtype == "float64" else _factor(system)
         except ArithmeticError:
             continue
         right = (learn.Y / unit).astype(dtype)
         predicted[...] = K_held @ array_api.solve_cholesky(factor, right)
         predicted *= unit
     return found
+
+
+def _factor(matrix: NDArray[Any]) -> NDArray[Any]:
+    """Cholesky factor below the diagonal of a matrix, which is overwritten."""
+    if not lapack.factor(matrix.T, lower=False):
+        raise NotPositive(array_api.NOT_POSITIVE)
+    return matrix
 
 
 def mean_and_standard_error(values: Floats, weight: Floats | None) -> tuple[float, float]:
