@@ -2,32 +2,34 @@
 
 import numpy as np
 import pytest
-from tests.backends.test_ranking import SEEDS, both, draw, order_of
+from tests.backends.test_ranking import SEEDS, by_place, draw, gradients_of, rows_of
 from tests.reference import logistic_pairs as naive
 
 from hilboost.backends import logistic_pairs as compiled
 
 
+def both(rows, most, with_values):
+    """Values, or gradients and hessians, of both."""
+    found = []
+    for module in (compiled, naive):
+        values, written = np.full(len(rows.gains), np.nan), gradients_of(len(rows.gains))
+        ranked = by_place(rows.starts)
+        module.pairwise_gradients(rows, most, with_values, ranked, values, written)
+        found.append([values] if with_values else [*written])
+    return found
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("most", [1, 2, 99])
-def test_pairwise_gradients(seed, most):
-    rng, starts, gains, scores = draw(seed, 9)  # many scores are tied
-    n, function, modules = len(gains), compiled.pairwise_gradients, (compiled, naive)
-    found, expected = [], []
-    for with_values in (True, False):
-        scratch = order_of(starts, rng), *(np.empty(9) for _ in range(6))
-        arguments = gains, scores, starts, most, with_values, scratch
-        ours, twin = both(function, *arguments, n_results=3, n=n, modules=modules)
-        found += ours[:1] if with_values else ours[1:]
-        expected += twin[:1] if with_values else twin[1:]
-    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
+@pytest.mark.parametrize("with_values", [False, True])
+def test_pairwise_gradients(seed, most, with_values):
+    rng, *drawn = draw(seed, 9)  # many scores are tied
+    found = both(rows_of(drawn, rng), most, with_values)
+    np.testing.assert_allclose(*found, rtol=1e-12, atol=1e-14)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_loss_of_scores_that_are_far_apart(seed):
     rng, starts, gains, scores = draw(seed, 9)
-    scratch = order_of(starts, rng), *(np.empty(9) for _ in range(6))
-    arguments = gains, 110 * scores, starts, 99, True, scratch
-    function, modules = compiled.pairwise_gradients, (compiled, naive)
-    ours, twin = both(function, *arguments, n_results=3, n=len(gains), modules=modules)
-    np.testing.assert_allclose(ours[0], twin[0], rtol=1e-12, atol=1e-14)
+    found = both(rows_of((starts, gains, 110 * scores), rng), 99, True)
+    np.testing.assert_allclose(*found, rtol=1e-12, atol=1e-14)

@@ -8,7 +8,9 @@ from sklearn.metrics import ndcg_score
 from tests.reference import ranking as naive
 
 from hilboost.backends import ranking as compiled
+from hilboost.backends.drawn_orders import GroupDraws
 from hilboost.backends.logistic_pairs import pairwise_gradients
+from hilboost.backends.ranking import ByPlace, GroupedRows, Positions, RowGradients
 
 SEEDS = range(8)
 
@@ -25,17 +27,6 @@ def draw(seed, largest=6, n_scores=4):
     return rng, starts, gains, scores
 
 
-def both(function, *arguments, n_results, n, modules=(compiled, naive), n_groups=0):
-    """Results (n,) of both, and one (n_groups,) if there is a number of groups."""
-    found = []
-    for module in modules:
-        results = [np.full(n, np.nan) for _ in range(n_results)]
-        results += [np.full(n_groups, np.nan)] * (n_groups > 0)
-        getattr(module, function.__name__)(*arguments, *results)
-        found.append(results)
-    return found
-
-
 def discounts(starts):
     return 1 / np.log2(2 + np.arange(np.diff(starts).max()))
 
@@ -46,31 +37,61 @@ def order_of(starts, rng):
     return np.concatenate([rng.permutation(np.arange(*ends)) for ends in groups])
 
 
-def scratch_of(starts, rng):
-    n, ideals = starts[-1], np.full(len(starts) - 1, np.nan)
-    return order_of(starts, rng), ideals, *(np.empty(n) for _ in range(9))
+def rows_of(draw, rng):
+    starts, gains, scores = draw
+    return GroupedRows(gains, scores, starts, order_of(starts, rng))
+
+
+def positions_of(starts, k):
+    return Positions(k, discounts(starts), np.full(len(starts) - 1, np.nan), np.empty(starts[-1]))
+
+
+def by_place(starts):
+    return ByPlace(*(np.empty(np.diff(starts).max()) for _ in ByPlace._fields))
+
+
+def draws_of(starts, rng):
+    return GroupDraws(np.uint64(rng.integers(2**63)), rng.permutation(len(starts) - 1))
+
+
+def gradients_of(n):
+    """Gradients that are not written yet."""
+    return RowGradients(np.full(n, np.nan), np.full(n, np.nan))
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("k", [1, 3, 10])
 def test_group_ndcg(seed, k):
-    rng, starts, gains, scores = draw(seed)
-    arguments = gains, scores, starts, k, discounts(starts), scratch_of(starts, rng)[:3]
-    (ours,), (twin,) = both(compiled.group_ndcg, *arguments, n_results=1, n=len(starts) - 1)
-    np.testing.assert_allclose(ours, twin, rtol=1e-12, atol=1e-15)
+    rng, *drawn = draw(seed)
+    starts = drawn[0]
+    results = np.full((2, len(starts) - 1), np.nan)
+    for module, result in zip((compiled, naive), results, strict=True):
+        module.group_ndcg(rows_of(drawn, rng), positions_of(starts, k), result)
+    np.testing.assert_allclose(*results, rtol=1e-12, atol=1e-15)
+
+
+def lambda_gradients_of(rows, positions, normalized):
+    """Gradients and NDCG of both."""
+    found = []
+    for module in (compiled, naive):
+        written, ndcg = gradients_of(len(rows.gains)), np.full(len(rows.starts) - 1, np.nan)
+        ranked = by_place(rows.starts)
+        module.lambda_gradients(rows, positions, normalized, ranked, written, ndcg)
+        found.append((*written, ndcg))
+    return found
+
+
+def assert_near(found):
+    for ours, twin in zip(*found, strict=True):
+        np.testing.assert_allclose(ours, twin, rtol=1e-10, atol=1e-13)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("k", [1, 3, 10])
 @pytest.mark.parametrize("normalized", [False, True])
 def test_lambda_gradients(seed, k, normalized):
-    rng, starts, gains, scores = draw(seed)
-    n = len(gains)
-    arguments = gains, scores, starts, k, discounts(starts), normalized, scratch_of(starts, rng)
-    sizes = {"n": n, "n_groups": len(starts) - 1}
-    ours, twin = both(compiled.lambda_gradients, *arguments, n_results=2, **sizes)
-    for own, other in zip(ours, twin, strict=True):
-        np.testing.assert_allclose(own, other, rtol=1e-10, atol=1e-13)
+    rng, *drawn = draw(seed)
+    assert_near(lambda_gradients_of(rows_of(drawn, rng), positions_of(drawn[0], k), normalized))
 
 
 @pytest.mark.parametrize("order", ["kept", "reversed", "any"])
@@ -79,27 +100,28 @@ def test_long_groups(order):
     rng = np.random.default_rng(0)
     starts, n = np.array([0, 150, 210]), 210
     gains, scores = rng.integers(4, size=n).astype(float), rng.normal(size=n)
-    arguments, scratch = (gains, scores, starts, 9, discounts(starts)), scratch_of(starts, rng)
+    rows, positions = rows_of((starts, gains, scores), rng), positions_of(starts, 9)
     if order == "reversed":
-        scratch[0][:] = np.lexsort((scores, np.arange(n) >= 150))
-    sizes = {"n": n, "n_groups": 2}
-    ours, twin = both(compiled.lambda_gradients, *arguments, True, scratch, n_results=2, **sizes)
-    for own, other in zip(ours, twin, strict=True):
-        np.testing.assert_allclose(own, other, rtol=1e-10, atol=1e-13)
+        rows.order[:] = np.lexsort((scores, np.arange(n) >= 150))
+    assert_near(lambda_gradients_of(rows, positions, True))
     if order == "any":
-        scratch = scratch_of(starts, rng)
-    ours, twin = both(compiled.group_ndcg, *arguments, scratch[:3], n_results=1, n=2)
+        rows, positions = rows_of((starts, gains, scores), rng), positions_of(starts, 9)
+    ours, twin = np.empty((2, 2))
+    compiled.group_ndcg(rows, positions, ours)
+    naive.group_ndcg(rows, positions, twin)
     np.testing.assert_allclose(ours, twin, rtol=1e-12)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("drawn", [False, True])
 def test_listwise_gradients(seed, drawn):
-    rng, starts, gains, scores = draw(seed)
-    key, numbers = np.uint64(rng.integers(2**63)), rng.permutation(len(starts) - 1)
-    arguments = gains, scores, starts, key, numbers, drawn, order_of(starts, rng)
-    ours, twin = both(compiled.listwise_gradients, *arguments, n_results=3, n=len(gains))
-    np.testing.assert_allclose(ours, twin, rtol=1e-12, atol=1e-15)
+    rng, *given = draw(seed)
+    rows, draws, found = rows_of(given, rng), draws_of(given[0], rng), []
+    for module in (compiled, naive):
+        values, written = np.full(len(rows.gains), np.nan), gradients_of(len(rows.gains))
+        module.listwise_gradients(rows, draws, drawn, values, written)
+        found.append((values, *written))
+    np.testing.assert_allclose(*found, rtol=1e-12, atol=1e-15)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -109,8 +131,8 @@ def test_ndcg_of_sklearn(seed, k):
     rng = np.random.default_rng(seed)
     gains, scores = rng.uniform(size=40), rng.integers(9, size=40).astype(float)
     starts, result = np.array([0, 40]), np.empty(1)
-    scratch = scratch_of(starts, rng)[:3]
-    compiled.group_ndcg(gains, scores, starts, k, discounts(starts), scratch, result)
+    rows = rows_of((starts, gains, scores), rng)
+    compiled.group_ndcg(rows, positions_of(starts, k), result)
     assert result[0] == pytest.approx(ndcg_score(gains[None], scores[None], k=k))
 
 
@@ -120,16 +142,14 @@ def test_order_of_the_rows_changes_no_bit(seed):
     n = 60
     gains, scores = rng.integers(4, size=n) / 3, rng.integers(9, size=n) / 7
     starts, moved = np.array([0, n]), rng.permutation(n)
-    table = 1 / np.log2(2 + np.arange(n))
     results = []
     for order in (np.arange(n), moved):
-        g, s, found = gains[order], scores[order], np.empty((5, n))
-        scratch = scratch_of(starts, rng)
-        given = g, s, starts, 7, table, True, scratch
-        compiled.lambda_gradients(*given, found[0], found[1], np.empty(1))
+        found = np.empty((5, n))
+        rows, ranked = rows_of((starts, gains[order], scores[order]), rng), by_place(starts)
+        written, positions = RowGradients(*found[:2]), positions_of(starts, 7)
+        compiled.lambda_gradients(rows, positions, True, ranked, written, np.empty(1))
         for with_values in (False, True):
-            pairwise_gradients(
-                g, s, starts, 99, with_values, scratch[:1] + scratch[3:9], *found[2:]
-            )
+            written = RowGradients(*found[3:])
+            pairwise_gradients(rows, 99, with_values, ranked, found[2], written)
         results.append(found)
     np.testing.assert_array_equal(results[0][:, moved], results[1])

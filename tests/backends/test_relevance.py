@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score
-from tests.backends.test_ranking import SEEDS, draw, order_of
+from tests.backends.test_ranking import SEEDS, draw, rows_of
 from tests.reference import relevance as naive
 
 from hilboost.backends import relevance as compiled
@@ -21,10 +21,10 @@ from hilboost.backends import relevance as compiled
 )
 def test_means_over_groups(seed, k, functions):
     rng, starts, gains, scores = draw(seed)
-    order, relevant = order_of(starts, rng), (gains > 1).astype(float)
+    rows = rows_of((starts, (gains > 1).astype(float), scores), rng)
     ours, twin = np.empty(len(starts) - 1), np.empty(len(starts) - 1)
     for function, result in zip(functions, (ours, twin), strict=True):
-        function(relevant, scores, starts, k, order, result)
+        function(rows, k, result)
     np.testing.assert_allclose(ours, twin, rtol=1e-12, atol=1e-15)
 
 
@@ -32,6 +32,6 @@ def test_means_over_groups(seed, k, functions):
 def test_average_precision_of_sklearn(seed):
     rng = np.random.default_rng(seed)
     relevant, scores = rng.integers(2, size=40).astype(float), rng.normal(size=40)
-    result, order = np.empty(1), np.arange(40)
-    compiled.group_average_precision(relevant, scores, np.array([0, 40]), 99, order, result)
+    result, rows = np.empty(1), rows_of((np.array([0, 40]), relevant, scores), rng)
+    compiled.group_average_precision(rows, 99, result)
     assert result[0] == pytest.approx(average_precision_score(relevant, scores))

@@ -12,18 +12,19 @@ from hilboost.backends.sums_in_eights import dot, squares, sums_of_pairs
 BITS = """
 import numpy as np
 from hilboost.backends.logistic_pairs import pairwise_gradients
-from hilboost.backends.ranking import lambda_gradients
+from hilboost.backends.ranking import (
+    ByPlace, GroupedRows, Positions, RowGradients, lambda_gradients
+)
 
 rng = np.random.default_rng(0)
 n, starts = 61, np.array([0, 5, 22, 61])
 gains, scores = rng.integers(4, size=n) / 3, rng.integers(30, size=n) / 7
-order, by_place = np.arange(n), [np.empty(39) for _ in range(8)]
+rows = GroupedRows(gains, scores, starts, np.arange(n))
+positions = Positions(9, 1 / np.log2(2 + np.arange(39)), np.full(3, np.nan), np.empty(n))
+ranked = ByPlace(*(np.empty(39) for _ in ByPlace._fields))
 found = [np.empty(n) for _ in range(5)]
-discounts, scratch = 1 / np.log2(2 + np.arange(39)), (order, np.full(3, np.nan), np.empty(n))
-lambda_gradients(
-    gains, scores, starts, 9, discounts, True, (*scratch, *by_place), *found[:2], np.empty(3)
-)
-pairwise_gradients(gains, scores, starts, 99, False, (order, *by_place[:6]), *found[2:])
+lambda_gradients(rows, positions, True, ranked, RowGradients(*found[:2]), np.empty(3))
+pairwise_gradients(rows, 99, False, ranked, found[2], RowGradients(*found[3:]))
 print(np.concatenate([*found[:2], *found[3:]]).tobytes().hex())
 """
 

@@ -4,6 +4,7 @@ import itertools
 import math
 
 import numpy as np
+from tests.reference.ranking import groups
 
 from hilboost.backends.random_bits import bits_of
 
@@ -32,12 +33,12 @@ def _finish(rows, gains, scores, factor, slopes, bends, negative, hessian):
         hessian[row] = factor * bends[alike].mean()
 
 
-def neighbor_gradients(
-    gains, scores, starts, k, discounts, key, numbers, n_orders, scratch, negative, hessian
-):
+def neighbor_gradients(rows, positions, draws, n_orders, ranked, drawn, written):
+    (gains, scores, starts, _), (negative, hessian) = rows, written
+    k, discounts = positions.k, positions.discounts
     negative[:], hessian[:] = 0.0, 0.0
-    for (first, last), number in zip(itertools.pairwise(starts.tolist()), numbers, strict=True):
-        own = np.uint64(bits_of(key, number))
+    for (first, last), number in zip(groups(starts), draws.numbers, strict=True):
+        own = np.uint64(bits_of(draws.key, number))
         rows, n = _places(gains, scores, first, last), last - first
         ideal = np.sort(gains[rows])[::-1][:k] @ discounts[:n][:k]
         slopes, bends = np.zeros(len(gains)), np.zeros(len(gains))
@@ -53,9 +54,9 @@ def neighbor_gradients(
         _finish(rows, gains, scores, factor, slopes, bends, negative, hessian)
 
 
-def exchange_gradients(
-    relevant, scores, starts, k, only_first, key, numbers, scratch, negative, hessian
-):
+def exchange_gradients(rows, k, only_first, draws, ranked, drawn, written):
+    (relevant, scores, starts, _), (negative, hessian) = rows, written
+
     def value(hits):
         if only_first:
             found = np.flatnonzero(hits)[0]
@@ -64,8 +65,8 @@ def exchange_gradients(
         return (precision * hits)[:k].sum() / min(hits.sum(), k)
 
     negative[:], hessian[:] = 0.0, 0.0
-    for (first, last), number in zip(itertools.pairwise(starts.tolist()), numbers, strict=True):
-        own = np.uint64(bits_of(key, number))
+    for (first, last), number in zip(groups(starts), draws.numbers, strict=True):
+        own = np.uint64(bits_of(draws.key, number))
         rows = _places(relevant, scores, first, last)
         u = np.array([_uniform(own, place) for place in range(last - first)])
         order = rows[np.lexsort((-u, -scores[rows]))]

@@ -7,9 +7,8 @@ import numpy as np
 from tests.reference.ranking import groups
 
 
-def pairwise_gradients(
-    gains, scores, starts, most, with_values, scratch, values, negative, hessian
-):
+def pairwise_gradients(rows, most, with_values, ranked, values, written):
+    (gains, scores, starts, _), (negative, hessian) = rows, written
     values[:], negative[:], hessian[:] = 0.0, 0.0, 0.0
     for first, last in groups(starts):
         size = last - first

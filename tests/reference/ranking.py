@@ -25,18 +25,20 @@ def mean_over_orders(starts, scores, result, value):
         result[group] = np.mean(found)
 
 
-def group_ndcg(gains, scores, starts, k, discounts, scratch, result):
+def group_ndcg(rows, positions, result):
+    gains, k, discounts = rows.gains, positions.k, positions.discounts
+
     def value(rows):
         ideal = np.sort(gains[rows])[::-1][:k] @ discounts[: len(rows)][:k]
         return gains[rows][:k] @ discounts[: len(rows)][:k] / ideal if ideal > 0 else 1.0
 
-    mean_over_orders(starts, scores, result, value)
+    mean_over_orders(rows.starts, rows.scores, result, value)
 
 
-def lambda_gradients(
-    gains, scores, starts, k, discounts, normalized, scratch, negative, hessian, ndcg
-):
-    group_ndcg(gains, scores, starts, k, discounts, scratch, ndcg)
+def lambda_gradients(rows, positions, normalized, ranked, written, ndcg):
+    group_ndcg(rows, positions, ndcg)
+    (gains, scores, starts, _), (negative, hessian) = rows, written
+    k, discounts = positions.k, positions.discounts
     negative[:], hessian[:] = 0.0, 0.0
     for first, last in groups(starts):
         rows = np.arange(first, last)
@@ -67,17 +69,16 @@ def lambda_gradients(
             hessian[rows] *= math.log2(1 + total) / total
 
 
-def listwise_gradients(
-    gains, scores, starts, key, numbers, drawn, order, values, negative, hessian
-):
-    for (first, last), number in zip(groups(starts), numbers, strict=True):
+def listwise_gradients(rows, draws, drawn, values, written):
+    (gains, scores, starts, _), (negative, hessian) = rows, written
+    for (first, last), number in zip(groups(starts), draws.numbers, strict=True):
         if len(set(gains[first:last])) == 1:
             for result in (values, negative, hessian):
                 result[first:last] = 0.0
             continue
         rows = first + np.lexsort((-gains[first:last], -scores[first:last]))
         pairs = list(zip(scores[rows], gains[rows], strict=True))
-        own = np.uint64(bits_of(key, number))
+        own = np.uint64(bits_of(draws.key, number))
         u = np.array([(int(bits_of(own, pairs.index(p))) >> 11) * 2.0**-53 for p in pairs])
         share = gains[rows] + 1 - (u if drawn else 0.5)
         share /= share.sum()

@@ -9,15 +9,35 @@ nothing depends on the order in which the rows are given::
     order 2    0  1  2  4  3
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import uint64
+from numpy.typing import NDArray
 
 from hilboost.backends.compiled import compiled, inner
+from hilboost.backends.intrinsics import keep_inside
 from hilboost.backends.newton_steps import bounded_curvature
 from hilboost.backends.random_bits import bits_of
 from hilboost.backends.ranking import all_equal, ideal_of_group, resort_group, sort_group
 
 _FEW = 48  # so many places are found by insertion
+
+
+class GroupDraws(NamedTuple):
+    """Random numbers of groups."""
+
+    key: np.uint64
+    numbers: NDArray[np.int64]  # (q,) int64: of the groups in the whole table
+
+
+class DrawnOrder(NamedTuple):
+    """Working memory for a drawn order of a group, each (longest group,)."""
+
+    values: NDArray[np.float64]  # by which the places are sorted, the largest first
+    places: NDArray[np.int64]
+    hits: NDArray[np.float64]  # relevant rows up to each position
+    inverses: NDArray[np.float64]  # sums of the inverse positions of the relevant rows
 
 
 @inner
@@ -27,8 +47,9 @@ def _uniform(key, number):
 
 
 @inner
-def _add_pair(better, worse, weight, powers, slopes, bends):
+def _add_pair(better, worse, weight, ranked):
     """Add the logistic loss of two places of a group; returns the sum of both gradients."""
+    powers, slopes, bends = ranked.powers, ranked.slopes, ranked.bends
     low = powers[worse] / (powers[better] + powers[worse])  # the probability of the wrong order
     bend = bounded_curvature(weight * low, 1.0 - low)
     slopes[better] += weight * low
@@ -39,18 +60,22 @@ def _add_pair(better, worse, weight, powers, slopes, bends):
 
 
 @inner
-def _begin_group(gains, scores, order, first, last, powers, slopes, bends):
+def _begin_group(rows, first, last, ranked):
     """Sort a group, and write the exponentials of its scores by place; the largest is 1."""
-    resort_group(scores, gains, order, first, last)
+    keep_inside()
+    scores, order = rows.scores, rows.order
+    resort_group(scores, rows.gains, order, first, last)
     best = scores[order[first]]
     for place in range(last - first):
-        powers[place] = np.exp(max(scores[order[first + place]] - best, -600.0))
-        slopes[place], bends[place] = 0.0, 0.0
+        ranked.powers[place] = np.exp(max(scores[order[first + place]] - best, -600.0))
+        ranked.slopes[place], ranked.bends[place] = 0.0, 0.0
 
 
 @inner
-def _end_group(gains, scores, order, first, last, factor, slopes, bends, negative, hessian):
+def _end_group(rows, first, last, factor, ranked, written):
     """Write the gradients of the rows: means over equal rows, times a factor."""
+    keep_inside()
+    gains, scores, order = rows.gains, rows.scores, rows.order
     begin, n = 0, last - first
     while begin < n:
         row, end, slope, bend = order[first + begin], begin, 0.0, 0.0
@@ -58,12 +83,12 @@ def _end_group(gains, scores, order, first, last, factor, slopes, bends, negativ
             other = order[first + end]
             if scores[other] != scores[row] or gains[other] != gains[row]:
                 break
-            slope += slopes[end]
-            bend += bends[end]
+            slope += ranked.slopes[end]
+            bend += ranked.bends[end]
             end += 1
         for place in range(begin, end):
-            negative[order[first + place]] = factor * slope / (end - begin)
-            hessian[order[first + place]] = factor * bend / (end - begin)
+            written.negative[order[first + place]] = factor * slope / (end - begin)
+            written.hessian[order[first + place]] = factor * bend / (end - begin)
         begin = end
 
 
@@ -86,58 +111,52 @@ def _first_places(values, n, most, places):
 
 
 @compiled
-def neighbor_gradients(
-    gains, scores, starts, k, discounts, key, numbers, n_orders, scratch, negative, hessian
-):
+def neighbor_gradients(rows, positions, draws, n_orders, ranked, drawn, written):
     """Logistic loss of the neighbors in random orders, weighted by the change if exchanged.
 
     Each order sorts the scores plus logistic noise.  A pair at the positions p and p + 1 has
     the weight ``|gain - gain| discounts[p]`` over the largest DCG.  Sums over the pairs are divided
     by the number of orders, and multiplied by the square root of the number of rows.
 
-    gains, scores : (n,) float64; starts : (q + 1,) int64; discounts : (longest group,) float64
-    k : int, the positions that count
-    key : uint64, of the random numbers; numbers : (q,) int64, of the groups
-    scratch : (order (n,) int64, ideals (q,) float64, largest (n,) float64, places (longest,) int64,
-        and four (longest,) float64); the first two as in :func:`.ranking.group_ndcg`
-    negative, hessian : (n,) float64, written
+    rows : GroupedRows; positions : Positions; draws : GroupDraws; ranked : ByPlace
+    drawn : DrawnOrder; written : RowGradients
     """
-    order, ideals, largest, places, powers, noisy, slopes, bends = scratch
-    for group in range(starts.shape[0] - 1):
-        first, last = starts[group], starts[group + 1]
+    gains, order, k = rows.gains, rows.order, positions.k
+    for group in range(rows.starts.shape[0] - 1):
+        first, last = rows.starts[group], rows.starts[group + 1]
         n = last - first
         for row in range(first, last):
-            negative[row], hessian[row] = 0.0, 0.0
-        ideal = ideal_of_group(ideals, group, gains, first, last, k, discounts, largest)
+            written.negative[row], written.hessian[row] = 0.0, 0.0
+        ideal = ideal_of_group(rows, group, positions)
         if ideal <= 0.0:
             continue
-        of_group = bits_of(key, numbers[group])
-        _begin_group(gains, scores, order, first, last, powers, slopes, bends)
-        for drawn in range(n_orders):
+        of_group = bits_of(draws.key, draws.numbers[group])
+        _begin_group(rows, first, last, ranked)
+        for number in range(n_orders):
             for place in range(n):
-                uniform = _uniform(of_group, drawn * n + place)
-                noisy[place] = powers[place] * uniform / (1.0 - uniform)
-            _first_places(noisy, n, min(n, k + 1), places)
+                uniform = _uniform(of_group, number * n + place)
+                drawn.values[place] = ranked.powers[place] * uniform / (1.0 - uniform)
+            _first_places(drawn.values, n, min(n, k + 1), drawn.places)
             for position in range(min(n - 1, k)):
-                a, b = places[position], places[position + 1]
+                a, b = drawn.places[position], drawn.places[position + 1]
                 apart = gains[order[first + a]] - gains[order[first + b]]
                 if apart == 0.0:
                     continue
                 if apart < 0.0:
                     a, b = b, a
-                weight = abs(apart) * discounts[position] / ideal
-                _add_pair(a, b, weight, powers, slopes, bends)
+                weight = abs(apart) * positions.discounts[position] / ideal
+                _add_pair(a, b, weight, ranked)
         factor = np.sqrt(float(n)) / n_orders
-        _end_group(gains, scores, order, first, last, factor, slopes, bends, negative, hessian)
+        _end_group(rows, first, last, factor, ranked, written)
 
 
 @inner
-def _precision_change(p, q, above, hits, inverses, k):
+def _precision_change(p, q, above, drawn, k):
     """Change of the average precision, times the relevant rows, if positions p < q are exchanged.
 
     above : bool, whether the row at p is the relevant one
-    hits, inverses : relevant rows up to each position, and sums of their inverse positions
     """
+    hits, inverses = drawn.hits, drawn.inverses
     end = min(q, k) - 1
     between = inverses[end] - inverses[p] if end > p else 0.0
     later = hits[q] / (q + 1.0) if q < k else 0.0
@@ -158,59 +177,54 @@ def _reciprocal_change(p, q, above, one, two, k):
 
 
 @compiled
-def exchange_gradients(
-    relevant, scores, starts, k, only_first, key, numbers, scratch, negative, hessian
-):
+def exchange_gradients(rows, k, only_first, draws, ranked, drawn, written):
     """LambdaMART's gradients: pairs by the change of a metric of relevant rows if exchanged.
 
     Only pairs that touch the first ``k`` positions count; rows with equal scores have their
     positions in random order.
 
-    relevant : (n,) float64, 0 or 1; scores : (n,) float64; starts : (q + 1,) int64
+    rows : GroupedRows, whose gains are 0 or 1; draws : GroupDraws; ranked : ByPlace
     only_first : bool, the reciprocal position of the first relevant row, else average precision
-    key : uint64, of the random numbers; numbers : (q,) int64, of the groups
-    scratch : (order (n,) int64, as in :func:`.ranking.group_ndcg`, places (longest,) int64, and six
-        (longest,) float64)
-    negative, hessian : (n,) float64, written
+    drawn : DrawnOrder; written : RowGradients
     """
-    order, places, powers, noisy, slopes, bends, hits, inverses = scratch
+    relevant, scores, starts, order = rows
     for group in range(starts.shape[0] - 1):
         first, last = starts[group], starts[group + 1]
         n = last - first
         for row in range(first, last):
-            negative[row], hessian[row] = 0.0, 0.0
+            written.negative[row], written.hessian[row] = 0.0, 0.0
         if all_equal(relevant, first, last):
             continue
-        _begin_group(relevant, scores, order, first, last, powers, slopes, bends)
-        of_group = bits_of(key, numbers[group])
+        _begin_group(rows, first, last, ranked)
+        of_group = bits_of(draws.key, draws.numbers[group])
         for place in range(n):
-            noisy[place] = _uniform(of_group, place)
-        sort_group(powers, noisy, places, 0, n)
+            drawn.values[place] = _uniform(of_group, place)
+        sort_group(ranked.powers, drawn.values, drawn.places, 0, n)
         found, inverse, one, two = 0.0, 0.0, n, n
         for position in range(n):
-            hit = relevant[order[first + places[position]]]
+            hit = relevant[order[first + drawn.places[position]]]
             found += hit
             inverse += hit / (position + 1.0)
-            hits[position], inverses[position] = found, inverse
+            drawn.hits[position], drawn.inverses[position] = found, inverse
             if hit > 0.0:
                 one, two = min(one, position), position if found == 2.0 else two
         total, share = 0.0, 1.0 / min(found, float(k))
         by_distance = scores[order[first]] != scores[order[last - 1]]
         for p in range(min(n, k)):
-            above = relevant[order[first + places[p]]] > 0.0
+            above = relevant[order[first + drawn.places[p]]] > 0.0
             for q in range(p + 1, n):
-                if (relevant[order[first + places[q]]] > 0.0) == above:
+                if (relevant[order[first + drawn.places[q]]] > 0.0) == above:
                     continue
                 if only_first:
                     weight = _reciprocal_change(p, q, above, one, two, k)
                 else:
-                    weight = _precision_change(p, q, above, hits, inverses, k) * share
+                    weight = _precision_change(p, q, above, drawn, k) * share
                 if weight <= 0.0:
                     continue
-                a, b = places[p], places[q]
+                a, b = drawn.places[p], drawn.places[q]
                 if by_distance:
                     weight /= 0.01 + abs(scores[order[first + a]] - scores[order[first + b]])
                 better, worse = (a, b) if above else (b, a)
-                total += _add_pair(better, worse, weight, powers, slopes, bends)
+                total += _add_pair(better, worse, weight, ranked)
         factor = np.log2(1.0 + total) / total if total > 0.0 else 0.0
-        _end_group(relevant, scores, order, first, last, factor, slopes, bends, negative, hessian)
+        _end_group(rows, first, last, factor, ranked, written)

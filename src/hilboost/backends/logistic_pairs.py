@@ -35,25 +35,25 @@ def _add_logistic_pairs(place, first, last, times, ranked):
     times : float, how many rows are equal to the one at ``place``
     Returns the sums of the gradients and hessians of one of the rows.
     """
-    gains, powers, slopes, bends, pulls, curvatures = ranked
+    gains, powers, pulls, curvatures = ranked.gains, ranked.powers, ranked.pulls, ranked.curvatures
     gain, power = gains[place], powers[place]
     for at in range(np.uintp(first), np.uintp(last)):
         pulls[at], curvatures[at] = _pair(gain, power, gains[at], powers[at])
     for at in range(np.uintp(first), np.uintp(last)):
-        slopes[at] -= times * pulls[at]
-        bends[at] += times * curvatures[at]
+        ranked.slopes[at] -= times * pulls[at]
+        ranked.bends[at] += times * curvatures[at]
     slope, _, curvature = sums_of_pairs(pulls[first:last], curvatures[first:last])
     return slope, curvature
 
 
 @inner
-def _log_loss_of_pairs(gains, scores, order, first, last, most, ranked):
+def _log_loss_of_pairs(rows, first, last, most, powers):
     """Sum of the logistic losses of the pairs at some distances, or of all pairs if ``most`` is 0.
 
     The logarithm of a product of probabilities is faster than a sum of logarithms.
     """
     keep_apart()
-    powers, size = ranked[1], last - first
+    gains, scores, order, size = rows.gains, rows.scores, rows.order, last - first
     product, loss = 1.0, 0.0
     for place in range(size):
         for k in range(most if most > 0 else size - 1 - place):
@@ -78,7 +78,7 @@ def _log_loss_of_pairs(gains, scores, order, first, last, most, ranked):
 def _add_distant_pairs(n, most, ranked):
     """Add the pairs at some distances in the order of the scores."""
     keep_apart()
-    gains, powers, slopes, bends = ranked[:4]
+    gains, powers, slopes, bends = ranked.gains, ranked.powers, ranked.slopes, ranked.bends
     for place in range(n):
         for k in range(most):
             other = place + _stride(n // 2, most, k)
@@ -112,23 +112,20 @@ def _average(begin, end, slopes, bends):
 
 
 @compiled
-def pairwise_gradients(
-    gains, scores, starts, most, with_values, scratch, values, negative, hessian
-):
+def pairwise_gradients(rows, most, with_values, ranked, values, written):
     """Logistic loss of all pairs with different gains, divided by the rows of the group.
 
     In groups of more than ``2 * most + 1`` rows, each row is compared with the rows at ``2 * most``
     distances in the order of the scores, which are spread over all distances.  The partners of
     equal rows differ by their places, so that these rows receive the mean of their gradients.
 
-    gains, scores : (n,) float64; starts : (q + 1,) int64
-    with_values : bool, whether ``values`` are written, else ``negative`` and ``hessian``
-    scratch : (order (n,) int64, as in :mod:`.ranking`, and six (longest,) float64)
-    values, negative, hessian : (n,) float64, written; the value of a row is an equal share of the
-        loss of its group
+    rows : GroupedRows; ranked : ByPlace
+    with_values : bool, whether ``values`` are written, else the gradients
+    values : (n,) float64, written: an equal share of the loss of the group
+    written : RowGradients
     """
-    order, ranked = scratch[0], scratch[1:]
-    ranked_gains, powers, slopes, bends = ranked[:4]
+    gains, scores, starts, order = rows
+    ranked_gains, powers, slopes, bends = ranked.gains, ranked.powers, ranked.slopes, ranked.bends
     for group in range(starts.shape[0] - 1):
         first, last = starts[group], starts[group + 1]
         n = last - first
@@ -141,7 +138,7 @@ def pairwise_gradients(
         share = 1.0 / n if whole else (n - 1.0) / (2.0 * most * n)
         if with_values:
             distances = 0 if whole else most
-            loss = _log_loss_of_pairs(gains, scores, order, first, last, distances, ranked)
+            loss = _log_loss_of_pairs(rows, first, last, distances, powers)
             for row in range(first, last):
                 values[row] = share * loss / n
             continue
@@ -159,5 +156,5 @@ def pairwise_gradients(
                 _average(begin, end, slopes, bends)
             begin = end
         for place in range(n):
-            negative[order[first + place]] = share * slopes[place]
-            hessian[order[first + place]] = share * bends[place]
+            written.negative[order[first + place]] = share * slopes[place]
+            written.hessian[order[first + place]] = share * bends[place]

@@ -11,16 +11,68 @@ replaced by its mean over all orders.  The positions of a tie::
     score      9  9 | 7  7  7 | 4  4          a tie has the mean discount of its positions
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import uint64
+from numpy.typing import NDArray
 
 from hilboost.backends.compiled import compiled, inner
-from hilboost.backends.intrinsics import keep_apart
+from hilboost.backends.intrinsics import keep_apart, keep_inside
 from hilboost.backends.newton_steps import LONGEST_STEP, bounded_curvature
 from hilboost.backends.random_bits import bits_of
 from hilboost.backends.sums_in_eights import sums_of_pairs
 
 _MOVES_PER_ROW = 24  # more of them are a reason to sort by a heap; no 48 rows need so many
+
+
+class GroupedRows(NamedTuple):
+    """Rows of q groups, one after the other."""
+
+    gains: NDArray[np.float64]  # (n,) float64, at least 0 where positions count
+    scores: NDArray[np.float64]  # (n,) float64
+    starts: NDArray[np.int64]  # (q + 1,) int64
+    # (n,) int64: the rows of each group in any order, best that of the last call; sorted
+    order: NDArray[np.int64]
+
+
+class Positions(NamedTuple):
+    """The positions that count, and the largest DCG of each group at them."""
+
+    k: int
+    discounts: NDArray[np.float64]  # (longest group,) float64
+    # (q,) float64: NaN at first, and kept between calls with the same gains and ``k``
+    ideals: NDArray[np.float64]
+    largest: NDArray[np.float64]  # (n,) float64: working memory
+
+
+class ByPlace(NamedTuple):
+    """Working memory for the rows of a group by place, each (longest group,) float64."""
+
+    gains: NDArray[np.float64]
+    scores: NDArray[np.float64]
+    powers: NDArray[np.float64]  # exponentials of the scores; the largest is 1
+    discounts: NDArray[np.float64]  # means over the positions of a tie
+    slopes: NDArray[np.float64]  # sums of negative gradients
+    bends: NDArray[np.float64]  # sums of hessians
+    pulls: NDArray[np.float64]  # negative gradients of the pairs of one row
+    curvatures: NDArray[np.float64]  # their hessians
+
+
+class RowGradients(NamedTuple):
+    """Gradients of the rows, written."""
+
+    negative: NDArray[np.float64]  # (n,) float64
+    hessian: NDArray[np.float64]  # (n,) float64
+
+
+class _PairWeights(NamedTuple):
+    """Common parts of the weights of the pairs of a tie."""
+
+    early: float  # of ``_discounts_of_tie``
+    inside: float  # of ``_discounts_of_tie``
+    scale: float  # one over the largest DCG
+    by_distance: bool  # whether they are divided by the distance of the scores
 
 
 @inner
@@ -107,12 +159,9 @@ def end_of_tie(scores, order, begin, last):
 
 
 @inner
-def ideal_dcg(gains, first, last, k, discounts, largest):
-    """The largest discounted gain of the first ``k`` positions.
-
-    largest : (n,) float64, working memory
-    """
-    n_kept = 0
+def _ideal_dcg(gains, first, last, positions):
+    """The largest discounted gain of the first ``k`` positions."""
+    k, largest, n_kept = positions.k, positions.largest, 0
     for row in range(first, last):
         gain = gains[row]
         if n_kept == k and gain <= largest[first + k - 1]:
@@ -125,7 +174,7 @@ def ideal_dcg(gains, first, last, k, discounts, largest):
         largest[at] = gain
     total = 0.0
     for position in range(n_kept):
-        total += largest[first + position] * discounts[position]
+        total += largest[first + position] * positions.discounts[position]
     return total
 
 
@@ -139,18 +188,22 @@ def all_equal(gains, first, last):
 
 
 @inner
-def ideal_of_group(ideals, group, gains, first, last, k, discounts, largest):
+def ideal_of_group(rows, group, positions):
     """The largest DCG of a group, noted at the first call; 0 if all orders are equally good."""
+    ideals = positions.ideals
     if np.isnan(ideals[group]):
+        first, last = rows.starts[group], rows.starts[group + 1]
         ideals[group] = 0.0
-        if not all_equal(gains, first, last):
-            ideals[group] = ideal_dcg(gains, first, last, k, discounts, largest)
+        if not all_equal(rows.gains, first, last):
+            ideals[group] = _ideal_dcg(rows.gains, first, last, positions)
     return ideals[group]
 
 
 @inner
-def _ndcg_of_order(gains, scores, order, first, last, k, discounts, ideal):
+def _ndcg_of_order(rows, first, last, positions, ideal):
     """NDCG@k of a sorted group, the mean over all orders of tied rows."""
+    gains, scores, order = rows.gains, rows.scores, rows.order
+    k, discounts = positions.k, positions.discounts
     total, begin = 0.0, first
     while begin < min(last, first + k):
         end = end_of_tie(scores, order, begin, last)
@@ -168,24 +221,19 @@ def _ndcg_of_order(gains, scores, order, first, last, k, discounts, ideal):
 
 
 @compiled
-def group_ndcg(gains, scores, starts, k, discounts, scratch, result):
+def group_ndcg(rows, positions, result):
     """NDCG@k of every group, the mean over all orders of tied rows; 1 if all are equally good.
 
-    gains, scores : (n,) float64, gains at least 0; starts : (q + 1,) int64
-    discounts : (longest group,) float64; result : (q,) float64
-    scratch : (order (n,) int64, ideals (q,) float64, largest (n,) float64); ``order`` holds the
-        rows of each group in any order, best that of the last call; ``ideals`` are NaN at first,
-        and kept between calls with the same gains and ``k``
+    rows : GroupedRows; positions : Positions; result : (q,) float64
     """
-    order, ideals, largest = scratch
-    for group in range(starts.shape[0] - 1):
-        first, last = starts[group], starts[group + 1]
-        ideal = ideal_of_group(ideals, group, gains, first, last, k, discounts, largest)
+    for group in range(rows.starts.shape[0] - 1):
+        first, last = rows.starts[group], rows.starts[group + 1]
+        ideal = ideal_of_group(rows, group, positions)
         if ideal <= 0.0:
             result[group] = 1.0
             continue
-        resort_group(scores, gains, order, first, last)
-        result[group] = _ndcg_of_order(gains, scores, order, first, last, k, discounts, ideal)
+        resort_group(rows.scores, rows.gains, rows.order, first, last)
+        result[group] = _ndcg_of_order(rows, first, last, positions, ideal)
 
 
 @inner
@@ -234,16 +282,16 @@ def _add_tie(gains, begin, end, factor, slopes, bends):
 
 
 @inner
-def _add_pairs(place, end, n, times, early, inside, scale, by_distance, ranked):
+def _add_pairs(place, end, n, times, weights, ranked):
     """Add the pairs of equal rows at a place with those from the place ``end`` on.
 
     Pairs of equal gains add zeros, which is faster than a branch.
 
     times : float, how many rows are equal to the one at ``place``
-    early, inside : of ``_discounts_of_tie``; scale : float
     Returns the sums of the gradients and hessians of one of the rows, and of all gradients.
     """
     gains, scores, powers, discounts, slopes, bends, pulls, curvatures = ranked
+    early, inside, scale, by_distance = weights
     gain, score, power = gains[place], scores[place] + 0.01, powers[place]
     for at in range(np.uintp(end), np.uintp(n)):
         difference = gain - gains[at]
@@ -264,9 +312,11 @@ def _add_pairs(place, end, n, times, early, inside, scale, by_distance, ranked):
 
 
 @inner
-def _rank_group(gains, scores, order, first, last, k, discounts, ranked):
+def _rank_group(rows, first, last, positions, ranked):
     """Sort a group, and write its gains, scores, their exponentials and discounts by place."""
-    ranked_gains, ranked_scores, powers, of_tie, slopes, bends = ranked[:6]
+    keep_inside()
+    gains, scores, order = rows.gains, rows.scores, rows.order
+    k, discounts = positions.k, positions.discounts
     resort_group(scores, gains, order, first, last)
     best, begin = scores[order[first]], first
     while begin < last:
@@ -275,59 +325,58 @@ def _rank_group(gains, scores, order, first, last, k, discounts, ranked):
         power = np.exp(max(scores[order[begin]] - best, -600.0))
         for at in range(begin, end):
             place = at - first
-            ranked_gains[place], ranked_scores[place] = gains[order[at]], scores[order[at]]
-            powers[place], of_tie[place] = power, mean
-            slopes[place], bends[place] = 0.0, 0.0
+            ranked.gains[place], ranked.scores[place] = gains[order[at]], scores[order[at]]
+            ranked.powers[place], ranked.discounts[place] = power, mean
+            ranked.slopes[place], ranked.bends[place] = 0.0, 0.0
         begin = end
 
 
 @compiled
-def lambda_gradients(
-    gains, scores, starts, k, discounts, normalized, scratch, negative, hessian, ndcg
-):
+def lambda_gradients(rows, positions, normalized, ranked, written, ndcg):
     """Negative gradients and hessians of LambdaMART: pairs by the change of NDCG@k if exchanged.
 
     Only pairs that touch the first ``k`` positions count.  The results contain NDCG@k as well.
 
-    gains, scores : (n,) float64; starts : (q + 1,) int64; discounts : (longest group,) float64
+    rows : GroupedRows; positions : Positions; ranked : ByPlace; written : RowGradients
     normalized : bool, whether pairs with near scores count more, and groups count about equally
-    scratch : (order (n,) int64, ideals (q,) float64, largest (n,) float64, and eight
-        (longest,) float64); the first two as in :func:`group_ndcg`
-    negative, hessian : (n,) float64, written
     ndcg : (q,) float64, written as by :func:`group_ndcg`
     """
-    order, ideals, largest, ranked = scratch[0], scratch[1], scratch[2], scratch[3:]
-    ranked_gains, ranked_scores, slopes, bends = ranked[0], ranked[1], ranked[4], ranked[5]
+    starts, order, k, discounts = rows.starts, rows.order, positions.k, positions.discounts
+    negative, hessian, slopes, bends = (
+        written.negative,
+        written.hessian,
+        ranked.slopes,
+        ranked.bends,
+    )
     for group in range(starts.shape[0] - 1):
         first, last = starts[group], starts[group + 1]
         n = last - first
         for row in range(first, last):
             negative[row], hessian[row] = 0.0, 0.0
-        ideal = ideal_of_group(ideals, group, gains, first, last, k, discounts, largest)
+        ideal = ideal_of_group(rows, group, positions)
         ndcg[group] = 1.0
         if ideal <= 0.0:
             continue
-        _rank_group(gains, scores, order, first, last, k, discounts, ranked)
-        ndcg[group] = _ndcg_of_order(gains, scores, order, first, last, k, discounts, ideal)
-        by_distance = normalized and ranked_scores[0] != ranked_scores[n - 1]
+        _rank_group(rows, first, last, positions, ranked)
+        ndcg[group] = _ndcg_of_order(rows, first, last, positions, ideal)
+        by_distance = normalized and ranked.scores[0] != ranked.scores[n - 1]
         total, begin, scale = 0.0, 0, 1.0 / ideal
         while begin < min(n, k):
             end = begin + 1
-            while end < n and ranked_scores[end] == ranked_scores[begin]:
+            while end < n and ranked.scores[end] == ranked.scores[begin]:
                 end += 1
             _, early, inside, apart = _discounts_of_tie(begin, end, k, discounts)
+            weights = _PairWeights(early, inside, scale, by_distance)
             if end > begin + 1:
                 factor = apart / ideal * (100.0 if by_distance else 1.0)
-                total += _add_tie(ranked_gains, begin, end, factor, slopes, bends)
+                total += _add_tie(ranked.gains, begin, end, factor, slopes, bends)
             other = begin
             while other < end:  # rows of equal scores and gains have the same pairs
                 alike = other + 1
-                while alike < end and ranked_gains[alike] == ranked_gains[other]:
+                while alike < end and ranked.gains[alike] == ranked.gains[other]:
                     alike += 1
                 times = float(alike - other)
-                slope, curvature, added = _add_pairs(
-                    other, end, n, times, early, inside, scale, by_distance, ranked
-                )
+                slope, curvature, added = _add_pairs(other, end, n, times, weights, ranked)
                 total += added
                 for at in range(other, alike):
                     slopes[at] += slope
@@ -341,20 +390,17 @@ def lambda_gradients(
 
 
 @compiled
-def listwise_gradients(
-    gains, scores, starts, key, numbers, drawn, order, values, negative, hessian
-):
+def listwise_gradients(rows, draws, drawn, values, written):
     """Cross-entropy between the shares of the gains, minus random numbers, and a softmax of scores.
 
     The share of a row is that of ``gain + 1 - u``, where ``u`` is uniform between 0 and 1.  Rows
     with equal scores and gains have the same ``u``.  Groups of equal gains have no loss.
 
-    gains, scores : (n,) float64; starts : (q + 1,) int64
-    key : uint64, of the random numbers; numbers : (q,) int64, of the groups
+    rows : GroupedRows; draws : GroupDraws; written : RowGradients
     drawn : bool, whether there are random numbers, else ``u = 1 / 2``
-    order : (n,) int64, as in :func:`group_ndcg`
-    values, negative, hessian : (n,) float64, written: the term of each row, and its derivatives
+    values : (n,) float64, written: the term of each row
     """
+    (gains, scores, starts, order), (negative, hessian) = rows, written
     for group in range(starts.shape[0] - 1):
         first, last = starts[group], starts[group + 1]
         if all_equal(gains, first, last):
@@ -362,7 +408,7 @@ def listwise_gradients(
                 values[row], negative[row], hessian[row] = 0.0, 0.0, 0.0
             continue
         resort_group(scores, gains, order, first, last)
-        of_group = bits_of(key, numbers[group])
+        of_group = bits_of(draws.key, draws.numbers[group])
         best, power, share, uniform = scores[order[first]], 0.0, 0.0, 0.5
         for at in range(first, last):
             row, before = order[at], order[max(first, at - 1)]

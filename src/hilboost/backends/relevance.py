@@ -5,13 +5,12 @@ from hilboost.backends.ranking import end_of_tie, resort_group
 
 
 @compiled
-def group_average_precision(relevant, scores, starts, k, order, result):
+def group_average_precision(rows, k, result):
     """Average precision among the first ``k`` rows of every group, the mean over orders of ties.
 
-    relevant : (n,) float64, 0 or 1; scores : (n,) float64; starts : (q + 1,) int64
-    order : (n,) int64, as in :func:`.ranking.group_ndcg`
-    result : (q,) float64, 1 if no row is relevant
+    rows : GroupedRows, whose gains are 0 or 1; result : (q,) float64, 1 if no row is relevant
     """
+    relevant, scores, starts, order = rows
     for group in range(starts.shape[0] - 1):
         first, last = starts[group], starts[group + 1]
         resort_group(scores, relevant, order, first, last)
@@ -31,12 +30,13 @@ def group_average_precision(relevant, scores, starts, k, order, result):
 
 
 @compiled
-def group_reciprocal_rank(relevant, scores, starts, k, order, result):
+def group_reciprocal_rank(rows, k, result):
     """Reciprocal position of the first relevant row of every group, the mean over orders of ties.
 
     0 if it is not among the first ``k``, 1 if no row is relevant; the arguments as in
     :func:`group_average_precision`.
     """
+    relevant, scores, starts, order = rows
     for group in range(starts.shape[0] - 1):
         first, last = starts[group], starts[group + 1]
         resort_group(scores, relevant, order, first, last)

@@ -12,9 +12,16 @@ from typing import Any, Self
 
 import numpy as np
 
+from hilboost.backends.drawn_orders import DrawnOrder, GroupDraws
 from hilboost.backends.exact_sums import sums_of_groups
-from hilboost.backends.ranking import group_ndcg
-from hilboost.core.dtypes import Floats, Ints
+from hilboost.backends.ranking import (
+    ByPlace,
+    GroupedRows,
+    Positions,
+    RowGradients,
+    group_ndcg,
+)
+from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.gradients import Gradients
 from hilboost.core.loss_kinds import GroupLoss
@@ -60,13 +67,9 @@ RELEVANT = "relevant"
 _LARGEST_EXPONENT = 500.0
 
 
-def discounts(target: Target) -> Floats:
-    """``1 / log2(2 + position)`` for the positions of the longest group."""
-    return _discounts_of(int(np.diff(target.starts).max(initial=0)))
-
-
 @lru_cache(maxsize=16)
 def _discounts_of(n_positions: int) -> Floats:
+    """``1 / log2(2 + position)`` for each position."""
     return 1 / np.log2(2 + np.arange(n_positions))
 
 
@@ -96,25 +99,28 @@ def check_gains(y: Floats, kind: str) -> None:
 class RankingMemory:
     """Arrays that the loops over groups keep between their calls."""
 
-    gains: Floats  # (n,) float64
-    # (n,) int64: rows of each group in the order of the last call, by which the next one sorts
-    # faster
-    order: Ints
-    ideals: Floats  # (q,) float64: largest DCG of each group, NaN where unknown
-    by_row: Floats  # (n,) float64: working memory
-    by_place: tuple[Floats, ...]  # working memory
+    sorted_rows: GroupedRows  # in the order of the last call, by which the next one sorts faster
+    positions: Positions
+    by_place: ByPlace
+    drawn: DrawnOrder
 
     @classmethod
-    def of(cls, target: Target, gain: str) -> RankingMemory:
-        """Create the memory for a target and a kind of gains."""
-        n, longest = len(target.y), int(np.diff(target.starts).max(initial=0))
+    def of(cls, target: Target, gain: str, k: int) -> RankingMemory:
+        """Create the memory for a target, a kind of gains and the positions that count."""
+        starts, n, gains = target.starts, len(target.y), gains_of(target, gain)
+        longest = int(np.diff(starts).max(initial=0))
+        ideals, largest = np.full(len(starts) - 1, np.nan), np.empty(n)
+        values, hits, inverses = (np.empty(longest) for _ in range(3))
         return cls(
-            gains_of(target, gain),
-            np.arange(n),
-            np.full(len(target.starts) - 1, np.nan),
-            np.empty(n),
-            tuple(np.empty(longest) for _ in range(8)),
+            GroupedRows(gains, gains, starts, np.arange(n)),
+            Positions(k, _discounts_of(longest), ideals, largest),
+            ByPlace(*(np.empty(longest) for _ in ByPlace._fields)),
+            DrawnOrder(values, np.empty(longest, np.int64), hits, inverses),
         )
+
+    def rows(self, raw: Floats) -> GroupedRows:
+        """The rows with their scores (n, 1)."""
+        return self.sorted_rows._replace(scores=np.ascontiguousarray(raw[:, 0]))
 
 
 @contextmanager
@@ -124,7 +130,7 @@ def ranking_memory(target: Target, gain: str, k: int = 0) -> Iterator[RankingMem
     try:
         found = free.pop()
     except IndexError:
-        found = RankingMemory.of(target, gain)
+        found = RankingMemory.of(target, gain, k)
     yield found
     free.append(found)
 
@@ -206,22 +212,27 @@ def ndcg_losses(target: Target, raw: Floats, k: int, gain: str) -> Floats:
     """``1 - NDCG@k`` of each group, divided equally among its rows, (n,)."""
     result = np.empty(len(target.starts) - 1)
     with ranking_memory(target, gain, k) as memory:
-        scratch = memory.order, memory.ideals, memory.by_row
-        ends, scores = discounts(target), scores_of(raw)
-        group_ndcg(memory.gains, scores, target.starts, k, ends, scratch, result)
+        group_ndcg(memory.rows(raw), memory.positions, result)
     return spread(target, 1 - result)
 
 
-def numbers_of_groups(target: Target) -> Ints:
-    """Number of each group in the whole table, (q,)."""
-    return np.zeros(1, np.int64) if target.groups is None else target.groups[target.starts[:-1]]
-
-
-def scores_of(raw: Floats) -> Floats:
-    """The single column of ``raw``."""
-    return np.ascontiguousarray(raw[:, 0])
+def draws_of(target: Target, key: np.uint64 | None) -> GroupDraws:
+    """Random numbers of the groups, by their numbers in the whole table."""
+    groups = target.groups
+    numbers = np.zeros(1, np.int64) if groups is None else groups[target.starts[:-1]]
+    return GroupDraws(np.uint64(key or 0), numbers)
 
 
 def spread(target: Target, values: Floats) -> Floats:
     """Divide the value of each group (q,) equally among its rows, (n,)."""
     return np.repeat(values / np.diff(target.starts), np.diff(target.starts))
+
+
+def empty_gradients(raw: Floats) -> RowGradients:
+    """Memory for the gradients of the rows."""
+    return RowGradients(np.empty(len(raw)), np.empty(len(raw)))
+
+
+def in_columns(written: RowGradients) -> Gradients:
+    """The gradients as columns, (n, 1)."""
+    return Gradients(written.negative[:, None], written.hessian[:, None])

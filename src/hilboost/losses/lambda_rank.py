@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from hilboost.backends.drawn_orders import exchange_gradients
+from hilboost.backends.drawn_orders import GroupDraws, exchange_gradients
 from hilboost.backends.ranking import lambda_gradients
 from hilboost.backends.relevance import group_average_precision, group_reciprocal_rank
 from hilboost.core.dtypes import Floats
@@ -18,11 +18,11 @@ from hilboost.losses._ranking import (
     RankingLoss,
     checked_gain,
     checked_positions,
-    discounts,
+    draws_of,
+    empty_gradients,
+    in_columns,
     ndcg_losses,
-    numbers_of_groups,
     ranking_memory,
-    scores_of,
     spread,
 )
 
@@ -84,15 +84,11 @@ class LambdaRank(RankingLoss):
 
     def _computed(self, target: Target, raw: Floats) -> tuple[Floats, Gradients]:
         """NDCG@k of the groups, (q,), and the gradients of the rows."""
-        n, ndcg = len(raw), np.empty(len(target.starts) - 1)
-        negative, hessian = np.empty((n, 1)), np.empty((n, 1))
+        ndcg, written = np.empty(len(target.starts) - 1), empty_gradients(raw)
         with ranking_memory(target, self.gain, self.k) as memory:
-            scratch = memory.order, memory.ideals, memory.by_row, *memory.by_place
-            lambda_gradients(
-                *(memory.gains, scores_of(raw), target.starts, self.k, discounts(target)),
-                *(True, scratch, negative[:, 0], hessian[:, 0], ndcg),
-            )
-        return ndcg, Gradients(negative, hessian)
+            rows, positions = memory.rows(raw), memory.positions
+            lambda_gradients(rows, positions, True, memory.by_place, written, ndcg)
+        return ndcg, in_columns(written)
 
 
 class LambdaMAP(RankingLoss):
@@ -135,8 +131,8 @@ class LambdaMAP(RankingLoss):
 
     def gradients(self, target: Target, raw: Floats) -> Gradients:
         """Sums over the pairs of each row."""
-        key = np.uint64(self._key or 0)
-        return _gradients(target, self._shown(target, raw), self.k, False, key)
+        draws = draws_of(target, self._key)
+        return _gradients(target, self._shown(target, raw), self.k, False, draws)
 
 
 class LambdaMRR(RankingLoss):
@@ -178,8 +174,8 @@ class LambdaMRR(RankingLoss):
 
     def gradients(self, target: Target, raw: Floats) -> Gradients:
         """Sums over the pairs of each row."""
-        key = np.uint64(self._key or 0)
-        return _gradients(target, self._shown(target, raw), self.k, True, key)
+        draws = draws_of(target, self._key)
+        return _gradients(target, self._shown(target, raw), self.k, True, draws)
 
 
 def _check_relevance(y: Floats, name: str) -> None:
@@ -202,18 +198,16 @@ def _losses(metric: Callable[..., None], target: Target, raw: Floats, k: int) ->
     """One minus the metric of the group, divided equally among its rows, (n,)."""
     found = np.empty(len(target.starts) - 1)
     with ranking_memory(target, RELEVANT) as memory:
-        metric(memory.gains, scores_of(raw), target.starts, k, memory.order, found)
+        metric(memory.rows(raw), k, found)
     return spread(target, 1 - found)
 
 
-def _gradients(target: Target, raw: Floats, k: int, only_first: bool, key: np.uint64) -> Gradients:
+def _gradients(
+    target: Target, raw: Floats, k: int, only_first: bool, draws: GroupDraws
+) -> Gradients:
     """Sums over the pairs of each row, weighted by the change of the metric."""
-    negative, hessian = np.empty(len(raw)), np.empty(len(raw))
+    written = empty_gradients(raw)
     with ranking_memory(target, RELEVANT) as memory:
-        places = np.empty(len(memory.by_place[0]), dtype=np.int64)
-        exchange_gradients(
-            *(memory.gains, scores_of(raw), target.starts, k, only_first),
-            *(key, numbers_of_groups(target)),
-            *((memory.order, places, *memory.by_place[:6]), negative, hessian),
-        )
-    return Gradients(negative[:, None], hessian[:, None])
+        rows, ranked, drawn = memory.rows(raw), memory.by_place, memory.drawn
+        exchange_gradients(rows, k, only_first, draws, ranked, drawn, written)
+    return in_columns(written)

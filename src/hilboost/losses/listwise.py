@@ -6,16 +6,17 @@ import numpy as np
 
 from hilboost.backends.exact_sums import sums_of_groups
 from hilboost.backends.logistic_pairs import pairwise_gradients
-from hilboost.backends.ranking import listwise_gradients
+from hilboost.backends.ranking import RowGradients, listwise_gradients
 from hilboost.core.dtypes import Floats
 from hilboost.core.gradients import Gradients, Structure
 from hilboost.core.target import Target
 from hilboost.losses._ranking import (
     RankingLoss,
     checked_gain,
-    numbers_of_groups,
+    draws_of,
+    empty_gradients,
+    in_columns,
     ranking_memory,
-    scores_of,
 )
 
 
@@ -56,20 +57,15 @@ class CrossEntropyNDCG(RankingLoss):
 
     def gradients(self, target: Target, raw: Floats) -> Gradients:
         """Difference between share and probability, and ``p (1 - p)``, or more for short steps."""
-        _, negative, hessian = self._computed(target, self._shown(target, raw), self._key)
-        return Gradients(negative[:, None], hessian[:, None])
+        return in_columns(self._computed(target, self._shown(target, raw), self._key)[1])
 
     def _computed(
         self, target: Target, raw: Floats, key: np.uint64 | None
-    ) -> tuple[Floats, Floats, Floats]:
-        n, drawn = len(raw), key is not None
-        found = np.empty(n), np.empty(n), np.empty(n)
+    ) -> tuple[Floats, RowGradients]:
+        values, written, draws = np.empty(len(raw)), empty_gradients(raw), draws_of(target, key)
         with ranking_memory(target, self.gain) as memory:
-            listwise_gradients(
-                *(memory.gains, scores_of(raw), target.starts, np.uint64(key or 0)),
-                *(numbers_of_groups(target), drawn, memory.order, *found),
-            )
-        return found
+            listwise_gradients(memory.rows(raw), draws, key is not None, values, written)
+        return values, written
 
 
 _MOST = 1000
@@ -100,19 +96,16 @@ class PairwiseLogistic(RankingLoss):
 
     def gradients(self, target: Target, raw: Floats) -> Gradients:
         """Sums over the pairs of each row."""
-        _, negative, hessian = self._computed(target, self._shown(target, raw), False)
-        return Gradients(negative[:, None], hessian[:, None])
+        return in_columns(self._computed(target, self._shown(target, raw), False)[1])
 
     def _computed(
         self, target: Target, raw: Floats, with_values: bool
-    ) -> tuple[Floats, Floats, Floats]:
-        arrays = np.empty(len(raw)), np.empty(len(raw)), np.empty(len(raw))
+    ) -> tuple[Floats, RowGradients]:
+        values, written = np.empty(len(raw)), empty_gradients(raw)
         with ranking_memory(target, "linear") as memory:
-            scratch = memory.order, *memory.by_place[:6]
-            pairwise_gradients(
-                *(memory.gains, scores_of(raw), target.starts, _MOST, with_values, scratch), *arrays
-            )
-        return arrays
+            rows, ranked = memory.rows(raw), memory.by_place
+            pairwise_gradients(rows, _MOST, with_values, ranked, values, written)
+        return values, written
 
 
 class QueryRMSE(RankingLoss):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from hilboost.backends.drawn_orders import neighbor_gradients
 from hilboost.core.dtypes import Floats
 from hilboost.core.gradients import Gradients
@@ -12,11 +10,11 @@ from hilboost.losses._ranking import (
     RankingLoss,
     checked_gain,
     checked_positions,
-    discounts,
+    draws_of,
+    empty_gradients,
+    in_columns,
     ndcg_losses,
-    numbers_of_groups,
     ranking_memory,
-    scores_of,
 )
 
 
@@ -67,13 +65,10 @@ class YetiRank(RankingLoss):
 
     def gradients(self, target: Target, raw: Floats) -> Gradients:
         """Sums over the pairs of each row."""
-        raw, negative, hessian = self._shown(target, raw), np.empty(len(raw)), np.empty(len(raw))
+        raw, draws = self._shown(target, raw), draws_of(target, self._key)
+        written = empty_gradients(raw)
         with ranking_memory(target, self.gain, self.k) as memory:
-            places = np.empty(len(memory.by_place[0]), dtype=np.int64)
-            scratch = memory.order, memory.ideals, memory.by_row, places, *memory.by_place[:4]
-            neighbor_gradients(
-                *(memory.gains, scores_of(raw), target.starts, self.k, discounts(target)),
-                *(np.uint64(self._key or 0), numbers_of_groups(target), self._N_ORDERS),
-                *(scratch, negative, hessian),
-            )
-        return Gradients(negative[:, None], hessian[:, None])
+            rows, positions, ranked = memory.rows(raw), memory.positions, memory.by_place
+            drawn, n_orders = memory.drawn, self._N_ORDERS
+            neighbor_gradients(rows, positions, draws, n_orders, ranked, drawn, written)
+        return in_columns(written)

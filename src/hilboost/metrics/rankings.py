@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from abc import abstractmethod
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hilboost.backends.ranking import group_ndcg
+from hilboost.backends.ranking import GroupedRows, Positions, group_ndcg
 from hilboost.backends.relevance import group_average_precision, group_reciprocal_rank
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter
@@ -16,11 +14,6 @@ from hilboost.core.metric import Metric, MetricParts
 from hilboost.core.target import Target
 
 _GAINS = ("exponential", "linear")
-
-
-def _order(rows: Floats) -> NDArray[np.int64]:
-    """An order of the rows, (n,)."""
-    return np.arange(len(rows))
 
 
 class _OfGroups(Metric):
@@ -40,21 +33,23 @@ class _OfGroups(Metric):
         """Name in the history, such as "ndcg@10"."""
         return self.names[0] if self.k is None else f"{self.names[0]}@{self.k}"
 
-    def _parts(
-        self,
-        target: Target,
-        predicted: Floats,
-        compute: Callable[..., Any],
-        values: Floats,
-        *arrays: Any,
-    ) -> MetricParts:
-        """Call ``compute`` with one number of each row, and use the weights of the groups."""
+    def parts(self, target: Target, predicted: Floats) -> MetricParts:
+        """Number of each group, with the weights of the groups."""
         starts, result = target.starts, np.empty(len(target.starts) - 1)
-        k = len(predicted) if self.k is None else self.k
+        gains = self._gains(np.ascontiguousarray(target.y[:, 0]))
         scores = np.ascontiguousarray(predicted[:, 0])
-        compute(values, scores, starts, k, *arrays, result)
+        rows = GroupedRows(gains, scores, starts, np.arange(len(scores)))
+        self._compute(rows, len(scores) if self.k is None else self.k, result)
         weight = target.weight
         return MetricParts(result, None if weight is None else weight[starts[:-1]])
+
+    def _gains(self, y: Floats) -> Floats:
+        """Gains of labels (n,): whether they are relevant."""
+        return (y > 0).astype(np.float64)
+
+    @abstractmethod
+    def _compute(self, rows: GroupedRows, k: int, result: Floats) -> None:
+        """Write the number of each group."""
 
 
 class NDCG(_OfGroups):
@@ -85,20 +80,18 @@ class NDCG(_OfGroups):
             raise InvalidParameter(f"gain must be 'exponential' or 'linear'; got {gain!r}.")
         self.gain = gain
 
-    def parts(self, target: Target, predicted: Floats) -> MetricParts:
-        """NDCG of each group."""
-        y = np.ascontiguousarray(target.y[:, 0])
+    def _gains(self, y: Floats) -> Floats:
         if y.min(initial=0) < 0:
             raise InvalidData(
                 f"eval_metric={self.name!r} requires labels that are not negative; y contains "
                 f"{y.min():g}. Add a constant to all labels."
             )
-        gains = y if self.gain == "linear" else np.exp2(y) - 1
-        discounts = 1 / np.log2(2 + np.arange(np.diff(target.starts).max(initial=0)))
-        ideals = np.full(len(target.starts) - 1, np.nan)
-        return self._parts(
-            target, predicted, group_ndcg, gains, discounts, (_order(y), ideals, np.empty(len(y)))
-        )
+        return y if self.gain == "linear" else np.exp2(y) - 1
+
+    def _compute(self, rows: GroupedRows, k: int, result: Floats) -> None:
+        discounts = 1 / np.log2(2 + np.arange(np.diff(rows.starts).max(initial=0)))
+        ideals = np.full(len(result), np.nan)
+        group_ndcg(rows, Positions(k, discounts, ideals, np.empty(len(rows.gains))), result)
 
 
 class MeanAveragePrecision(_OfGroups):
@@ -122,10 +115,8 @@ class MeanAveragePrecision(_OfGroups):
 
     names = ("map", "map@k")
 
-    def parts(self, target: Target, predicted: Floats) -> MetricParts:
-        """Average precision of each group."""
-        relevant = (target.y[:, 0] > 0).astype(np.float64)
-        return self._parts(target, predicted, group_average_precision, relevant, _order(relevant))
+    def _compute(self, rows: GroupedRows, k: int, result: Floats) -> None:
+        group_average_precision(rows, k, result)
 
 
 class MeanReciprocalRank(_OfGroups):
@@ -148,7 +139,5 @@ class MeanReciprocalRank(_OfGroups):
 
     names = ("mrr", "mrr@k")
 
-    def parts(self, target: Target, predicted: Floats) -> MetricParts:
-        """Reciprocal rank of each group."""
-        relevant = (target.y[:, 0] > 0).astype(np.float64)
-        return self._parts(target, predicted, group_reciprocal_rank, relevant, _order(relevant))
+    def _compute(self, rows: GroupedRows, k: int, result: Floats) -> None:
+        group_reciprocal_rank(rows, k, result)
