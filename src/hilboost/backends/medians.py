@@ -7,7 +7,10 @@ it is not defined, and the step of Vardi and Zhang (2000) takes its place.  Squa
 (Varadhan and Roland 2008) saves steps; it is kept where the sum of distances does not grow.
 """
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from hilboost.backends.compiled import allocating, inner
 from hilboost.backends.sums_in_eights import squares
@@ -24,6 +27,15 @@ N_SCRATCH = 6
 _AT_A_POINT = 1e-10  # of the mean distance from the start
 
 
+class _Leaf(NamedTuple):
+    """A leaf and the points of all rows."""
+
+    points: NDArray[np.float64]  # (n, r) float64
+    outside: NDArray[np.float64]  # (n,) float64: squared lengths
+    weights: NDArray[np.float64]  # (n,) float64, positive
+    rows: NDArray[np.int64]  # (m,) int64: of the leaf
+
+
 @inner
 def _square(points, i, others, j):
     """``|points[i] - others[j]|²``."""
@@ -31,38 +43,40 @@ def _square(points, i, others, j):
 
 
 @inner
-def _mean(points, weights, order, begin, end, scratch):
+def _mean(leaf, scratch):
     """Write the weighted mean into the first row of the scratch array; return its mean distance."""
+    points, weights, rows = leaf.points, leaf.weights, leaf.rows
     r = points.shape[1]
     mass = 0.0
     for k in range(r):
         scratch[_FIRST, k] = 0.0
-    for at in range(begin, end):
-        i = order[at]
+    for at in range(rows.shape[0]):
+        i = rows[at]
         mass += weights[i]
         for k in range(r):
             scratch[_FIRST, k] += weights[i] * points[i, k]
     for k in range(r):
         scratch[_FIRST, k] /= mass
     total = 0.0
-    for at in range(begin, end):
-        total += weights[order[at]] * np.sqrt(_square(points, order[at], scratch, _FIRST))
+    for at in range(rows.shape[0]):
+        total += weights[rows[at]] * np.sqrt(_square(points, rows[at], scratch, _FIRST))
     return total / mass
 
 
 @inner
-def _step(points, outside, weights, order, begin, end, scratch, here, there, near):
+def _step(leaf, scratch, here, there, near):
     """One step from ``scratch[here]`` to ``scratch[there]``.
 
     Return the sum of distances before it, how far it goes, and the nearest point.
     """
+    points, outside, weights, rows = leaf
     r = points.shape[1]
     value, attraction, held = 0.0, 0.0, 0.0
-    nearest, least = order[begin], np.inf
+    nearest, least = rows[0], np.inf
     for k in range(r):
         scratch[there, k] = 0.0
-    for at in range(begin, end):
-        i = order[at]
+    for at in range(rows.shape[0]):
+        i = rows[at]
         distance = np.sqrt(_square(points, i, scratch, here) + outside[i])
         value += weights[i] * distance
         if distance < least:
@@ -115,33 +129,27 @@ def _copy(source, i, target, j):
 
 
 @inner
-def _median(points, outside, weights, order, begin, end, tolerance, most, scratch):
+def _median(leaf, tolerance, most, scratch):
     """Leave the geometric median in the first row of the scratch array."""
-    spread = _mean(points, weights, order, begin, end, scratch)
+    spread = _mean(leaf, scratch)
     near = _AT_A_POINT * spread
     if spread == 0.0:
         return
     tried = -1
     for _ in range(most):
-        value, gap, nearest = _step(
-            points, outside, weights, order, begin, end, scratch, _FIRST, _SECOND, near
-        )
+        value, gap, nearest = _step(leaf, scratch, _FIRST, _SECOND, near)
         if gap <= tolerance * spread:
             return
         if nearest != tried:
             tried = nearest
-            _copy(points, nearest, scratch, _POINT)
-            at_point, away, _ = _step(
-                points, outside, weights, order, begin, end, scratch, _POINT, _LANDED, near
-            )
+            _copy(leaf.points, nearest, scratch, _POINT)
+            at_point, away, _ = _step(leaf, scratch, _POINT, _LANDED, near)
             if away == 0.0 and at_point <= value:
                 _copy(scratch, _POINT, scratch, _FIRST)
                 return
-        value, gap, _ = _step(
-            points, outside, weights, order, begin, end, scratch, _SECOND, _THIRD, near
-        )
+        value, gap, _ = _step(leaf, scratch, _SECOND, _THIRD, near)
         _extrapolate(scratch)
-        far, _, _ = _step(points, outside, weights, order, begin, end, scratch, _FAR, _LANDED, near)
+        far, _, _ = _step(leaf, scratch, _FAR, _LANDED, near)
         _copy(scratch, _LANDED if far <= value else _THIRD, scratch, _FIRST)
 
 
@@ -171,9 +179,8 @@ def geometric_medians(points, outside, weights, leaf_of_row, n_leaves, tolerance
     scratch = np.zeros((N_SCRATCH, points.shape[1]))
     for c in range(n_leaves):
         if starts[c] < starts[c + 1]:
-            _median(
-                points, outside, weights, order, starts[c], starts[c + 1], tolerance, most, scratch
-            )
+            leaf = _Leaf(points, outside, weights, order[starts[c] : starts[c + 1]])
+            _median(leaf, tolerance, most, scratch)
             for k in range(points.shape[1]):
                 result[c, k] = scratch[0, k]
     return result
