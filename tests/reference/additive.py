@@ -3,7 +3,8 @@
 from itertools import combinations
 
 
-def additive_block(A, B, main, pairs, sums, squares, out):
+def additive_block(A, B, factors, sums, squares, out):
+    main, pairs = factors
     for i, a in enumerate(A.T):
         for j, b in enumerate(B.T):
             values = [(1 + (x - y) ** 2) ** -4 for x, y in zip(a, b, strict=True)]
@@ -11,8 +12,8 @@ def additive_block(A, B, main, pairs, sums, squares, out):
             out[i, j] = main * sum(values) + pairs * sum(products)
 
 
-def additive_pulls(A, W, main, pairs, inverses, sums, squares, out):
-    d, n = A.shape
+def additive_pulls(A, W, factors, inverses, sums, squares, out):
+    (d, n), (main, pairs) = A.shape, factors
     out[:] = 0
     for i in range(n):
         for j in range(n):

@@ -1,12 +1,21 @@
 """Values of additive kernels: sums over single columns, and over pairs of columns."""
 
+from typing import NamedTuple
+
 from numba import uint64
 
 from hilboost.backends.compiled import compiled
 
 
+class Factors(NamedTuple):
+    """Factors of the sums over columns and over pairs of columns."""
+
+    main: float
+    pairs: float
+
+
 @compiled
-def additive_block(A, B, main, pairs, sums, squares, out):
+def additive_block(A, B, factors, sums, squares, out):
     """Sums over columns ``k_l`` and pairs of columns ``k_l k_m`` of ``k_l = (1 + (a - b)²)⁻⁴``.
 
     ``A``: (d, a) float64, scaled columns. ``B``: (d, b) float64, scaled columns. ``sums``: (b,)
@@ -18,7 +27,7 @@ def additive_block(A, B, main, pairs, sums, squares, out):
     The sum over pairs is half the difference of ``(Σ k_l)²`` and ``Σ k_l²``.
     """
     d, n = B.shape
-    half = 0.5 * pairs
+    main, half = factors.main, 0.5 * factors.pairs
     for i in range(A.shape[1]):
         for j in range(n):
             sums[uint64(j)], squares[uint64(j)] = 0.0, 0.0
@@ -40,7 +49,7 @@ def additive_block(A, B, main, pairs, sums, squares, out):
 
 
 @compiled
-def additive_pulls(A, W, main, pairs, inverses, sums, squares, out):
+def additive_pulls(A, W, factors, inverses, sums, squares, out):
     """Weighted sums of the derivatives of the values along scales, and of both sums.
 
     ``A``: (d, a) float64, scaled columns. ``W``: (a, a) float64, symmetric weights of pairs of
@@ -49,7 +58,7 @@ def additive_pulls(A, W, main, pairs, inverses, sums, squares, out):
     rows are the result: ``Σ_i W_ij ∂k_ij/∂k_l (1 - u_l) k_l`` with ``u_l = (1 + (a_i - a_j)²)⁻¹``
     for each column l, and the weighted sums of the two sums, without their factors.
     """
-    d, n = A.shape
+    (d, n), (main, pairs) = A.shape, factors
     for column in range(d + 2):
         for j in range(n):
             out[column, uint64(j)] = 0.0

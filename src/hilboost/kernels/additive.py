@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from hilboost.backends import array_api
-from hilboost.backends.additive import additive_block, additive_pulls
+from hilboost.backends.additive import Factors, additive_block, additive_pulls
 from hilboost.backends.array_api import Array
 from hilboost.core.dtypes import Floats
 from hilboost.core.operators import OperatorGraph
@@ -67,16 +67,17 @@ class Additive(Kernel):
 
     def block(self, A: Array, B: Array) -> Array:
         """Gram block (a, b), computed in float64."""
-        main, pairs = self._factors(A.shape[1])
+        factors = self._factors(A.shape[1])
         if isinstance(A, np.ndarray):
             out = np.empty((len(A), len(B)), A.dtype)
             total, squares = np.empty((2, len(B)))
-            additive_block(self._scaled(A), self._scaled(B), main, pairs, total, squares, out)
+            additive_block(self._scaled(A), self._scaled(B), factors, total, squares, out)
             return out
         sums, sums_of_squares = 0.0, 0.0
         for values in self._columns(A, B):
             sums, sums_of_squares = sums + values, sums_of_squares + values * values
-        return main * sums + 0.5 * pairs * (sums * sums - sums_of_squares)
+        of_pairs = sums * sums - sums_of_squares
+        return factors.main * sums + 0.5 * factors.pairs * of_pairs
 
     def diag(self, A: Array) -> Array:
         """The sum of the shares."""
@@ -118,18 +119,18 @@ class Additive(Kernel):
     def parameter_gradient(self, A: Array, W: Array) -> Floats:
         """``∂k_l/∂log length_scale_l = 8 (1 - u) k_l`` with ``u = (1 + s_l² / 8)⁻¹``."""
         A, W = array_api.to_numpy(A), array_api.to_numpy(W)
-        (n, d), (main, pairs) = A.shape, self._factors(A.shape[1])
+        (n, d), factors = A.shape, self._factors(A.shape[1])
         sums = np.empty((d + 2, n))
         inverses, working, squares = np.empty((d, n)), np.empty(n), np.empty(n)
         scaled, W = self._scaled(A), np.ascontiguousarray(W)
-        additive_pulls(scaled, W, main, pairs, inverses, working, squares, sums)
+        additive_pulls(scaled, W, factors, inverses, working, squares, sums)
         *by_column, of_columns, of_pairs = sums.sum(axis=1).tolist()
         scales = by_column if len(self.length_scale) > 1 else [sum(by_column)]
-        return np.array([*(2 * _ALPHA * s for s in scales), main * of_columns, pairs * of_pairs])
+        shares = factors.main * of_columns, factors.pairs * of_pairs
+        return np.array([*(2 * _ALPHA * s for s in scales), *shares])
 
-    def _factors(self, d: int) -> tuple[float, float]:
-        """Factors of the sums over columns and over pairs of columns."""
-        return self.main / d, 2 * self.pairs / (d * (d - 1)) if d > 1 else 0.0
+    def _factors(self, d: int) -> Factors:
+        return Factors(self.main / d, 2 * self.pairs / (d * (d - 1)) if d > 1 else 0.0)
 
     def _rates(self, d: int) -> Floats:
         """Factors (d,) of the columns, for kernels ``(1 + (a - b)²)⁻⁴``."""
