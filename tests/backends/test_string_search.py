@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.reference import search as twin
 
-from hilboost.backends.strings.automaton import Criterion, buffers
+from hilboost.backends.strings.automaton import Criterion, SearchLimits, buffers
 from hilboost.backends.strings.search import search_strings
 from hilboost.outputs.string_preimages import build_automaton
 
@@ -34,17 +34,8 @@ def run(columns, n_tokens, n_grams, among, point, cosine, offset=0.0, max_nodes=
     memory = buffers(automaton, len(columns), n_tokens)
     start = np.zeros((1, among.stop - 1), dtype=np.int64)
     lengths = np.array([m for m in among if m >= n_grams.start], dtype=np.int64)
-    complete = search_strings(
-        automaton,
-        point,
-        Criterion(cosine, offset),
-        start,
-        np.array([among.start]),
-        lengths,
-        least,
-        max_nodes,
-        memory,
-    )
+    limits = SearchLimits(start, np.array([among.start]), lengths, least, max_nodes)
+    complete = search_strings(automaton, point, Criterion(cosine, offset), limits, memory)
     string = tuple(memory.found[: int(memory.best[1])].tolist())
     return complete, string, memory.best[0]
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from hilboost.backends.strings.automaton import Automaton, Buffers, Criterion, buffers
+from hilboost.backends.strings.automaton import Automaton, Buffers, Criterion, SearchLimits, buffers
 from hilboost.backends.strings.search import search_strings
 from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.errors import DecodeWarning, warn_caller
@@ -95,17 +95,14 @@ class StringSearch:
         table = np.zeros((len(begin), self.string_lengths.stop - 1), dtype=np.int64)
         for row, numbers in zip(table, begin, strict=True):
             row[: len(numbers)] = numbers
-        complete: bool = search_strings(
-            self._automaton,
-            point,
-            criterion,
+        limits = SearchLimits(
             table,
             np.array([len(numbers) for numbers in begin]),
             self._lengths_around(len(start)),
             _lower_bound(point, criterion),
             self.max_nodes,
-            memory,
         )
+        complete: bool = search_strings(self._automaton, point, criterion, limits, memory)
         return complete
 
     def _simple(self) -> Iterator[list[int]]:

@@ -36,6 +36,16 @@ class Criterion(NamedTuple):
     offset: float
 
 
+class SearchLimits(NamedTuple):
+    """Which strings are searched, and when the search ends."""
+
+    starts: NDArray[np.int64]  # (k, L), strings to begin with, from which ties are resolved
+    start_lengths: NDArray[np.int64]  # (k,)
+    lengths: NDArray[np.int64]  # (l,), none below the shortest n-gram
+    least: float  # no string has a lower value
+    max_nodes: int  # prefixes
+
+
 class Buffers(NamedTuple):
     """Memory of a search of strings of at most L tokens out of A, with r known n-grams."""
 

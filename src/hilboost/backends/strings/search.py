@@ -165,14 +165,10 @@ def _search_length(automaton, point, criterion, length, scale, max_nodes, buffer
 
 @compiled
 def search_strings(
-    automaton, point, criterion, starts, start_lengths, lengths, least, max_nodes, buffers
+    automaton, point, criterion, limits, buffers
 ):  # whether no string is better, up to rounding
-    """Minimize a criterion over all strings of given lengths.
-
-    ``point``: (r,) float64, f. ``starts``: (k, L) int64, strings to begin with, from which ties are
-    resolved. ``start_lengths``: (k,) int64. ``lengths``: (l,) int64, none below the shortest
-    n-gram.
-    """
+    """Minimize a criterion over all strings of given lengths; ``point``: (r,) float64, f."""
+    starts, start_lengths, lengths, least, max_nodes = limits
     scale = 1e-300
     for column in range(point.shape[0]):
         scale = max(scale, abs(point[column]))
