@@ -12,7 +12,8 @@ def evaluated(module, scores, codes, gap=0):
     (c, n), (value, totals) = scores.shape, np.empty((2, len(codes)))
     results = np.zeros((2, c * (n + gap)))
     flat = results[:, : max(0, results.shape[1] - gap)] if n else results[:, :0]
-    module.softmax(c, scores.ravel(), n, codes, value, totals, *flat, n + gap)
+    gradients = compiled.FlatGradients(*flat, n + gap)
+    module.softmax(c, scores.ravel(), n, codes, value, totals, gradients)
     negative, hessian = results.reshape(2, c, n + gap)
     assert not negative[:, n:].any()
     assert not hessian[:, n:].any()

@@ -3,7 +3,8 @@
 import numpy as np
 
 
-def softmax(n_classes, scores, apart, codes, value, totals, negative, hessian, apart_there):
+def softmax(n_classes, scores, apart, codes, value, totals, gradients):
+    negative, hessian, apart_there = gradients
     starts, rows = np.arange(n_classes)[:, None], np.arange(len(value))
     places = starts * apart_there + rows
     scores = scores[starts * apart + rows]

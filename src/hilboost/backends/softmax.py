@@ -1,8 +1,11 @@
 """Losses and gradients of the log loss of several classes."""
 
 import math
+from typing import NamedTuple
 
+import numpy as np
 from numba import uint64
+from numpy.typing import NDArray
 
 from hilboost.backends.compiled import compiled
 from hilboost.backends.elementary import exp_of
@@ -12,8 +15,16 @@ _TILE = 512
 """Rows of which all scores lie in the second-level cache."""
 
 
+class FlatGradients(NamedTuple):
+    """Gradients of C columns, written."""
+
+    negative: NDArray[np.float64]  # ((C - 1) apart + n,) float64
+    hessian: NDArray[np.float64]  # ((C - 1) apart + n,) float64
+    apart: int  # distance between the columns
+
+
 @compiled
-def softmax(n_classes, scores, apart, codes, value, totals, negative, hessian, apart_there):
+def softmax(n_classes, scores, apart, codes, value, totals, gradients):
     """Losses, negative gradients ``1[c = y] - p_c`` and hessians ``C / (C - 1) p_c (1 - p_c)``.
 
     The n rows may be some of a larger table, whose columns follow each other in memory::
@@ -23,10 +34,9 @@ def softmax(n_classes, scores, apart, codes, value, totals, negative, hessian, a
 
     ``scores``: ((C - 1) apart + n,) float64. ``apart``: distance between the columns of ``scores``.
     ``codes``: (n,) unsigned int or int64, classes of the rows. ``value``: (n,) float64, losses,
-    written. ``totals``: (n,) float64, working memory. ``negative``: ((C - 1) apart_there + n,)
-    float64, written. ``hessian``: ((C - 1) apart_there + n,) float64, written. ``apart_there``:
-    distance between their columns.
+    written. ``totals``: (n,) float64, working memory. ``gradients``: FlatGradients.
     """
+    negative, hessian, apart_there = gradients
     n = value.shape[0]
     factor = n_classes / (n_classes - 1)
     for begin in range(0, n, _TILE):

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from hilboost.backends.logistic import logistic
+from hilboost.backends.softmax import FlatGradients
 from hilboost.backends.softmax import softmax as fused_softmax
 from hilboost.core.dtypes import Floats
 from hilboost.core.gradients import Gradients, Structure
@@ -121,10 +122,10 @@ class MultinomialLogLoss(Loss):
         """Both from the same exponentials."""
         negative, hessian = arrays_for(raw, memory)
         value, totals = np.empty((2, len(raw)))
-        written, apart = flat_columns(negative)
+        (written, apart), (curved, _) = flat_columns(negative), flat_columns(hessian)
         (scores, step), codes = flat_columns(raw), _codes(target)
-        curved = flat_columns(hessian)[0]
-        fused_softmax(self.n_classes, scores, step, codes, value, totals, written, curved, apart)
+        gradients = FlatGradients(written, curved, apart)
+        fused_softmax(self.n_classes, scores, step, codes, value, totals, gradients)
         return value, Gradients(negative, hessian, _CLASSES)
 
     @property

@@ -16,7 +16,7 @@ from hilboost.backends.exact_sums import FIELDS, NOT_FINITE, TOP, add_to_groups
 from hilboost.backends.intrinsics import keep_apart
 from hilboost.backends.logistic import logistic
 from hilboost.backends.row_draws import hashes_of_rows
-from hilboost.backends.softmax import softmax
+from hilboost.backends.softmax import FlatGradients, softmax
 from hilboost.backends.squared_error import add_squares
 from hilboost.engine.ops.cpu.sync import barrier, share
 
@@ -129,10 +129,10 @@ def draw_rows(number, draws, rows):
 @inner
 def _evaluate_classes(series, begin, end):
     """Compute the gradients and log losses of some rows."""
-    n, value, totals = series.values.shape[1], series.values[0], series.values[1]
-    raw, negative, n_classes = series.raw, series.negative, series.raw.shape[0] // n
-    of_rows = series.codes[begin:end], value[begin:end], totals[begin:end]
-    softmax(n_classes, raw[begin:], n, *of_rows, negative[begin:], series.hessian[begin:], n)
+    n, raw, codes = series.values.shape[1], series.raw, series.codes[begin:end]
+    value, totals = series.values[0, begin:end], series.values[1, begin:end]
+    gradients = FlatGradients(series.negative[begin:], series.hessian[begin:], n)
+    softmax(raw.shape[0] // n, raw[begin:], n, codes, value, totals, gradients)
 
 
 @inner
