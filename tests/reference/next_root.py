@@ -6,7 +6,8 @@ from tests.reference.compact_gradients import in_64_bits
 from hilboost.engine.ops.cpu.histogram import STRIDE
 
 
-def find_unexpected(before, leaves, compact, ordered, begin, end, positions, differences):
+def find_unexpected(before, leaves, compact, ordered, begin, end, unexpected):
+    positions, differences = unexpected
     found = []
     for i in range(begin, end):
         then = int(before[i])

@@ -67,7 +67,7 @@ class NextRoot:
     _kept: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=dtypes.PACKED))
     _last: _Former | None = None
     _former: _Former | None = None
-    _found: list[tuple[NDArray[np.uint32], NDArray[np.int64]] | None] = field(default_factory=list)
+    _found: list[OrderedRows | None] = field(default_factory=list)
     _n_failures: int = 0
 
     def suits(self, n_rows: int, max_leaves: int) -> bool:
@@ -99,15 +99,11 @@ class NextRoot:
             if leaves is not None and leaves.steps is not None:
                 steps = LeafSteps(leaves.leaf_at, leaves.steps)
             room = (end - begin) // _FOUND_ONE_IN + _FOUND_IN_FEW
-            positions = np.empty(room, dtype=dtypes.ROW)
-            differences = np.empty(room, dtype=dtypes.PACKED)
-            n_found = find_unexpected(
-                before, steps, compact, ordered, begin, end, positions, differences
-            )
-            found = None
-            if n_found >= 0:  # a view would keep the room
-                found = positions[:n_found].copy(), differences[:n_found].copy()
-            self._found.append(found)
+            found = OrderedRows(np.empty(room, dtypes.ROW), np.empty(room, dtypes.PACKED))
+            n_found = find_unexpected(before, steps, compact, ordered, begin, end, found)
+            # Views would keep the room.
+            kept = OrderedRows(found.rows[:n_found].copy(), found.gradients[:n_found].copy())
+            self._found.append(kept if n_found >= 0 else None)
         self._before[begin:end] = ordered[begin:end]
 
     def carried(self, growth: Growth, memory: object, team: ThreadTeam) -> Growth:
@@ -138,8 +134,10 @@ class NextRoot:
             assert former.leaves.steps is not None  # by expect
             steps = np.column_stack([former.leaves.slot_of_leaf, former.leaves.steps])
             steps = steps[np.argsort(steps[:, 0])].astype(np.int64)
-        positions, differences = (np.concatenate(parts) for parts in zip(*found, strict=True))
-        unexpected = OrderedRows(positions, differences)
+        unexpected = OrderedRows(
+            np.concatenate([one.rows for one in found]),
+            np.concatenate([one.gradients for one in found]),
+        )
         table, histograms = growth.table, growth.histograms
         n_parts = len(histograms.private)
 

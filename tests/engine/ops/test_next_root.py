@@ -34,8 +34,8 @@ def test_find_unexpected(seed, room, stay, compact):
     ordered[100:164] -= 1 if seed == 1 else 0  # more than there is room for
     for module, keep in compared(next_root, twin):
         positions, differences = np.zeros(room, np.uint32), np.zeros(room, np.int64)
-        given = before, leaves, compact, ordered, 20, 290, positions, differences
-        n_found = module.find_unexpected(*given)
+        unexpected = OrderedRows(positions, differences)
+        n_found = module.find_unexpected(before, leaves, compact, ordered, 20, 290, unexpected)
         keep(n_found, positions[: max(n_found, 0)], differences[: max(n_found, 0)])
     assert n_found == -1 if room < 60 or seed == 1 else n_found > 5
 

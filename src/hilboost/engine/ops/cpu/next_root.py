@@ -43,19 +43,20 @@ def _expected_at(position, before, leaves):
 
 
 @compiled
-def find_unexpected(before, leaves, compact, ordered, begin, end, positions, differences):
+def find_unexpected(before, leaves, compact, ordered, begin, end, unexpected):
     """Find the gradients of some rows that are not as expected.
 
     ``before``: (n,) int32: the gradients of the stage before, at the positions of the rows.
     ``leaves``: what changes them; ``None`` if they are expected to stay as they are. ``ordered``:
-    (n,) int32: the gradients of this stage. ``positions``: (k,) uint32: written. ``differences``:
-    (k,) int64: from the expected gradients, in 64 bits; written.
+    (n,) int32: the gradients of this stage. ``unexpected``: OrderedRows, written: the positions,
+    (k,) uint32, and the differences from the expected gradients, in 64 bits, (k,) int64.
 
     Returns
     -------
     int
         How many there are, less than ``k``; or -1 if there are more.
     """
+    positions, differences = unexpected
     place, room = uint64(0), uint64(positions.shape[0])
     for first in range(begin, end, _ROWS_AT_A_TIME):
         last, n_here = min(first + _ROWS_AT_A_TIME, end), uint64(0)
