@@ -1,4 +1,4 @@
-"""Gradients of rankings from orders of the rows that are drawn at random.
+"""Gradients of rankings from random numbers: of orders of the rows, and of shares of the gains.
 
 A group is sorted by score and gain, which gives each row a *place*.  Orders are drawn by hashes of
 the places, and rows that are equal in score and gain receive the mean of their gradients, so that
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from hilboost.backends.compiled import compiled, inner
 from hilboost.backends.intrinsics import keep_inside
-from hilboost.backends.newton_steps import bounded_curvature
+from hilboost.backends.newton_steps import LONGEST_STEP, bounded_curvature
 from hilboost.backends.random_bits import bits_of
 from hilboost.backends.ranking import all_equal, ideal_of_group, resort_group, sort_group
 
@@ -228,3 +228,42 @@ def exchange_gradients(rows, k, only_first, draws, ranked, drawn, written):
                 total += _add_pair(better, worse, weight, ranked)
         factor = np.log2(1.0 + total) / total if total > 0.0 else 0.0
         _end_group(rows, first, last, factor, ranked, written)
+
+
+@compiled
+def listwise_gradients(rows, draws, drawn, values, written):
+    """Cross-entropy between the shares of the gains, minus random numbers, and a softmax of scores.
+
+    The share of a row is that of ``gain + 1 - u``, where ``u`` is uniform between 0 and 1.  Rows
+    with equal scores and gains have the same ``u``.  Groups of equal gains have no loss.
+
+    rows : GroupedRows; draws : GroupDraws; written : RowGradients
+    drawn : bool, whether there are random numbers, else ``u = 1 / 2``
+    values : (n,) float64, written: the term of each row
+    """
+    (gains, scores, starts, order), (negative, hessian) = rows, written
+    for group in range(starts.shape[0] - 1):
+        first, last = starts[group], starts[group + 1]
+        if all_equal(gains, first, last):
+            for row in range(first, last):
+                values[row], negative[row], hessian[row] = 0.0, 0.0, 0.0
+            continue
+        resort_group(scores, gains, order, first, last)
+        of_group = bits_of(draws.key, draws.numbers[group])
+        best, power, share, uniform = scores[order[first]], 0.0, 0.0, 0.5
+        for at in range(first, last):
+            row, before = order[at], order[max(first, at - 1)]
+            differs = scores[row] != scores[before] or gains[row] != gains[before]
+            if drawn and (at == first or differs):
+                uniform = (bits_of(of_group, at - first) >> uint64(11)) * 2.0**-53
+            hessian[row] = gains[row] + 1.0 - uniform
+            negative[row] = np.exp(max(scores[row] - best, -600.0))
+            share += hessian[row]
+            power += negative[row]
+        normalizer = np.log(power) + best
+        for at in range(first, last):
+            row = order[at]
+            own, p = hessian[row] / share, negative[row] / power
+            values[row] = own * (normalizer - scores[row])
+            negative[row] = own - p
+            hessian[row] = max(p * (1.0 - p), abs(own - p) / LONGEST_STEP)

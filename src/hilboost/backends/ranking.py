@@ -14,13 +14,11 @@ replaced by its mean over all orders.  The positions of a tie::
 from typing import NamedTuple
 
 import numpy as np
-from numba import uint64
 from numpy.typing import NDArray
 
 from hilboost.backends.compiled import compiled, inner
 from hilboost.backends.intrinsics import keep_apart, keep_inside
-from hilboost.backends.newton_steps import LONGEST_STEP, bounded_curvature
-from hilboost.backends.random_bits import bits_of
+from hilboost.backends.newton_steps import bounded_curvature
 from hilboost.backends.sums_in_eights import sums_of_pairs
 
 _MOVES_PER_ROW = 24  # more of them are a reason to sort by a heap; no 48 rows need so many
@@ -387,42 +385,3 @@ def lambda_gradients(rows, positions, normalized, ranked, written, ndcg):
         for at in range(n):
             row = order[first + at]
             negative[row], hessian[row] = factor * slopes[at], factor * bends[at]
-
-
-@compiled
-def listwise_gradients(rows, draws, drawn, values, written):
-    """Cross-entropy between the shares of the gains, minus random numbers, and a softmax of scores.
-
-    The share of a row is that of ``gain + 1 - u``, where ``u`` is uniform between 0 and 1.  Rows
-    with equal scores and gains have the same ``u``.  Groups of equal gains have no loss.
-
-    rows : GroupedRows; draws : GroupDraws; written : RowGradients
-    drawn : bool, whether there are random numbers, else ``u = 1 / 2``
-    values : (n,) float64, written: the term of each row
-    """
-    (gains, scores, starts, order), (negative, hessian) = rows, written
-    for group in range(starts.shape[0] - 1):
-        first, last = starts[group], starts[group + 1]
-        if all_equal(gains, first, last):
-            for row in range(first, last):
-                values[row], negative[row], hessian[row] = 0.0, 0.0, 0.0
-            continue
-        resort_group(scores, gains, order, first, last)
-        of_group = bits_of(draws.key, draws.numbers[group])
-        best, power, share, uniform = scores[order[first]], 0.0, 0.0, 0.5
-        for at in range(first, last):
-            row, before = order[at], order[max(first, at - 1)]
-            differs = scores[row] != scores[before] or gains[row] != gains[before]
-            if drawn and (at == first or differs):
-                uniform = (bits_of(of_group, at - first) >> uint64(11)) * 2.0**-53
-            hessian[row] = gains[row] + 1.0 - uniform
-            negative[row] = np.exp(max(scores[row] - best, -600.0))
-            share += hessian[row]
-            power += negative[row]
-        normalizer = np.log(power) + best
-        for at in range(first, last):
-            row = order[at]
-            own, p = hessian[row] / share, negative[row] / power
-            values[row] = own * (normalizer - scores[row])
-            negative[row] = own - p
-            hessian[row] = max(p * (1.0 - p), abs(own - p) / LONGEST_STEP)

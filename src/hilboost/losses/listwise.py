@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from hilboost.backends.drawn_orders import listwise_gradients
 from hilboost.backends.exact_sums import sums_of_groups
 from hilboost.backends.logistic_pairs import pairwise_gradients
-from hilboost.backends.ranking import RowGradients, listwise_gradients
+from hilboost.backends.ranking import RowGradients
 from hilboost.core.dtypes import Floats
 from hilboost.core.gradients import Gradients, Structure
 from hilboost.core.target import Target
