@@ -197,7 +197,8 @@ class BoostingEstimator(FittedProperties, CallbackSupportMixin, ExplainedParamet
         Parameters
         ----------
         X : array-like or data frame (n, d)
-            Inputs without missing values.  Text columns are categorical by default (see
+            Inputs.  NaN marks missing values, which kernel machines support with
+            ``kernel="auto"``.  Text columns are categorical by default (see
             ``categorical_features``).
         y : array-like (n,) or (n, c)
             Targets, one or several numbers per row, or class labels.

@@ -93,8 +93,8 @@ class OutputKernelEstimator(OutputQuality, RegressorMixin, CandidateSets, Boosti
         Parameters
         ----------
         X : array-like or data frame (n, d)
-            Inputs.  NaN marks missing values.  Trees support them; kernel machines do not.  Text
-            columns are categorical by default (see ``categorical_features``).
+            Inputs.  NaN marks missing values.  Text columns are categorical by default (see
+            ``categorical_features``).
         y : sequence of n labels
             Labels of the type given by ``output``: rows of numbers, sets, rankings, strings, a
             Gram matrix and so on.

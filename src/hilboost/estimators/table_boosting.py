@@ -121,9 +121,9 @@ class TableBoosting(ShapleyValues, BoostingEstimator):
         Parameters
         ----------
         X : array-like, data frame or sparse matrix (n, d)
-            Inputs.  NaN marks missing values; trees support them and infinity, kernel machines do
-            not.  Text columns are categorical by default (see ``categorical_features``).  Trees
-            accept sparse matrices.
+            Inputs.  NaN marks missing values, which trees and kernel machines with
+            ``kernel="auto"`` support.  Trees support infinity, too, and accept sparse matrices.
+            Text columns are categorical by default (see ``categorical_features``).
         y : array-like (n,) or (n, c)
             Targets.  Some of several targets of a row may be NaN.  Trees support this if the loss
             is a sum over them (squared error, Poisson, gamma, Tweedie), and use the others.  With a
