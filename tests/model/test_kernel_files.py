@@ -342,12 +342,6 @@ def test_kernels_nested_too_deeply_are_refused(tmp_path):
         hilboost.save(fitted(regressor(kernel=kernel)), tmp_path / "m")
 
 
-def test_expansions_of_some_outputs_are_refused(tmp_path):
-    model = AdditiveModel(np.zeros(2), (Stage((Term.of(expansion(X[:3]), slice(1, 2)),)),))
-    with pytest.raises(IncompatibleParts, match="columns 1 to 1"):
-        files.write(tmp_path / "m", model, {"n_features_in": 3})
-
-
 def test_other_estimators_are_refused(tmp_path):
     class Mine(SparseKernelRidge):
         pass
@@ -500,6 +494,26 @@ def test_edited_kernels(path, content, kernel):
             edit(path, header=change)
             with pytest.raises(InvalidModelFile, match="damaged"):
                 hilboost.load(path)
+
+
+def test_files_hold_expansions_for_some_of_the_outputs(tmp_path):
+    one, two = expansion(X[:4]), expansion(X[:5] + 0.0, r=2)
+    terms = Term.of(one, slice(2, 3)), Term.of(two, slice(0, 2)), Term.of(one, slice(0, 1))
+    model, path = AdditiveModel(np.zeros(3), (Stage(terms),)), tmp_path / "m"
+    files.write(path, model, {"n_features_in": 3})
+    loaded, _, arrays = files.read(path)
+    np.testing.assert_array_equal(loaded.predict_raw(X), model.predict_raw(X))
+    assert [term.columns for term in loaded.stages[0].terms] == [term.columns for term in terms]
+    for name, value in (
+        ("part.columns", np.array([[2, 4], [0, 2], [0, 1]])),
+        ("part.columns", np.array([[1, 3], [0, 2], [0, 1]])),
+        ("part.columns", np.array([[0, 2]])),
+        ("expansion.outputs", arrays["expansion.outputs"] - 1),
+    ):
+        files.write(path, model, {"n_features_in": 3})
+        edit(path, arrays={name: value})
+        with pytest.raises(InvalidModelFile, match="damaged"):
+            files.read(path)
 
 
 def test_files_hold_every_feature_map(tmp_path):

@@ -86,3 +86,23 @@ def exchange_gradients(rows, k, only_first, draws, ranked, drawn, written):
             total += _pair(a, b, weight, scores, slopes, bends)
         factor = math.log2(1 + total) / total if total else 0.0
         _finish(rows, relevant, scores, factor, slopes, bends, negative, hessian)
+
+
+def listwise_gradients(rows, draws, drawn, values, written):
+    (gains, scores, starts, _), (negative, hessian) = rows, written
+    for (first, last), number in zip(groups(starts), draws.numbers, strict=True):
+        if len(set(gains[first:last])) == 1:
+            for result in (values, negative, hessian):
+                result[first:last] = 0.0
+            continue
+        rows = first + np.lexsort((-gains[first:last], -scores[first:last]))
+        pairs = list(zip(scores[rows], gains[rows], strict=True))
+        own = np.uint64(bits_of(draws.key, number))
+        u = np.array([(int(bits_of(own, pairs.index(p))) >> 11) * 2.0**-53 for p in pairs])
+        share = gains[rows] + 1 - (u if drawn else 0.5)
+        share /= share.sum()
+        p = np.exp(scores[rows] - scores[rows].max())
+        p /= p.sum()
+        values[rows] = -share * np.log(p)
+        negative[rows] = share - p
+        hessian[rows] = np.maximum(p * (1 - p), np.abs(share - p) / 10)

@@ -5,8 +5,6 @@ import math
 
 import numpy as np
 
-from hilboost.backends.random_bits import bits_of
-
 
 def _orders(gains, scores):
     """Every order of the rows by descending score; ties in all permutations."""
@@ -67,23 +65,3 @@ def lambda_gradients(rows, positions, normalized, ranked, written, ndcg):
         if normalized and total > 0:
             negative[rows] *= math.log2(1 + total) / total
             hessian[rows] *= math.log2(1 + total) / total
-
-
-def listwise_gradients(rows, draws, drawn, values, written):
-    (gains, scores, starts, _), (negative, hessian) = rows, written
-    for (first, last), number in zip(groups(starts), draws.numbers, strict=True):
-        if len(set(gains[first:last])) == 1:
-            for result in (values, negative, hessian):
-                result[first:last] = 0.0
-            continue
-        rows = first + np.lexsort((-gains[first:last], -scores[first:last]))
-        pairs = list(zip(scores[rows], gains[rows], strict=True))
-        own = np.uint64(bits_of(draws.key, number))
-        u = np.array([(int(bits_of(own, pairs.index(p))) >> 11) * 2.0**-53 for p in pairs])
-        share = gains[rows] + 1 - (u if drawn else 0.5)
-        share /= share.sum()
-        p = np.exp(scores[rows] - scores[rows].max())
-        p /= p.sum()
-        values[rows] = -share * np.log(p)
-        negative[rows] = share - p
-        hessian[rows] = np.maximum(p * (1 - p), np.abs(share - p) / 10)

@@ -9,7 +9,9 @@ machines share the first rows of an array.  Each of these is written once::
 
 ``part.stage``, ``part.place`` (within the stage), ``part.expansion`` (n_parts,) and
 ``part.coefficient`` (n_parts, r); ``expansion.basis`` (n_expansions,) and ``expansion.weights``
-(flat, (m, r) each), ``expansion.in_float64`` (n_expansions,) bool, false without this array;
+(flat, (m, r) each), ``expansion.in_float64`` (n_expansions,) bool, false without this array; if
+some have fewer than all outputs, ``part.columns`` (n_parts, 2), the first and the end, and
+``expansion.outputs`` (n_expansions,), their numbers;
 ``basis.rows``, ``basis.length``, ``basis.kernel``, ``basis.inputs``
 (n_bases,): the first ``length`` of an array of rows; ``rows.0``, … (m, d) float32 or float64;
 ``inputs.columns`` (n_inputs, q), -1 after the last one of each, all columns without this array;
@@ -45,12 +47,12 @@ from hilboost.persistence.require import (
     require_finite,
     require_kind,
 )
-from hilboost.persistence.values import PICKLE, ValueReader, ValueWriter, is_hilboost
+from hilboost.persistence.values import ValueReader, ValueWriter, is_hilboost
 
 NAMES = frozenset(
     {
-        *("part.stage", "part.place", "part.expansion", "part.coefficient"),
-        *("expansion.basis", "expansion.weights", "expansion.in_float64"),
+        *("part.stage", "part.place", "part.expansion", "part.coefficient", "part.columns"),
+        *("expansion.basis", "expansion.weights", "expansion.in_float64", "expansion.outputs"),
         *("basis.rows", "basis.length", "basis.kernel", "basis.inputs"),
         *("inputs.centre", "inputs.scale", "inputs.low", "inputs.high"),
         *("inputs.columns", "inputs.numbers", "inputs.missing", "inputs.indicated"),
@@ -88,11 +90,6 @@ def to_arrays(
     of_expansions: list[int] = []
     for _, _, term in terms:
         model: Any = term.model
-        if (term.columns.start, term.columns.stop) != (0, n_outputs):
-            raise IncompatibleParts(
-                f"model files support kernel expansions for all {n_outputs} outputs; this model "
-                f"has one for columns {term.columns.start} to {term.columns.stop - 1}. {PICKLE}"
-            )
         named.append(expansions.by_identity(model))
         if len(expansions.items) > len(of_expansions):
             own = kernels.by_identity(model.kernel), inputs.by_identity(model.inputs)
@@ -102,12 +99,18 @@ def to_arrays(
         "part.stage": np.array([number for number, _, _ in terms], dtype=np.int64),
         "part.place": np.array([place for _, place, _ in terms], dtype=np.int64),
         "part.expansion": np.array(named, dtype=np.int64),
-        "part.coefficient": np.stack([term.coefficient for _, _, term in terms]),
+        "part.coefficient": np.stack(
+            [np.append(term.coefficient, np.ones(n_outputs))[:n_outputs] for _, _, term in terms]
+        ),
         "expansion.basis": np.array(of_expansions, dtype=np.int64),
         "expansion.weights": np.concatenate([m.weights.ravel() for m in expansions.items]),
         "basis.kernel": np.array([kernel for _, kernel, _ in bases.items], dtype=np.int64),
         "basis.inputs": np.array([number for _, _, number in bases.items], dtype=np.int64),
     }
+    columns = np.array([[term.columns.start, term.columns.stop] for _, _, term in terms])
+    if (columns != [0, n_outputs]).any():
+        arrays["part.columns"] = columns
+        arrays["expansion.outputs"] = np.array([m.weights.shape[1] for m in expansions.items])
     if any(model.in_float64 for model in expansions.items):
         arrays["expansion.in_float64"] = np.array([m.in_float64 for m in expansions.items])
     return arrays | _maps_to_arrays(inputs.items), [describe(one, writer) for one in kernels.items]
@@ -188,10 +191,17 @@ def from_arrays(
     numbers = require_below(arrays, "part.stage", most, n)
     places = require_below(arrays, "part.place", most, n)
     named = require_below(arrays, "part.expansion", len(expansions), n)
-    return [
-        (number, place, Term(expansions[k], slice(0, n_outputs), factors))
-        for number, place, k, factors in zip(numbers, places, named, coefficient, strict=True)
-    ]
+    every = {"part.columns": np.tile(np.array([0, n_outputs], dtype=np.int64), (n, 1))}
+    columns = require_array(every | arrays, "part.columns", np.int64, 2)
+    require(columns.shape == (n, 2), "part.columns")
+    found = []
+    for number, place, k, (first, last), factors in zip(
+        numbers, places, named, columns.tolist(), coefficient, strict=True
+    ):
+        width = expansions[k].weights.shape[1]
+        require(0 <= first < last <= n_outputs and width == last - first, "part.columns")
+        found.append((number, place, Term(expansions[k], slice(first, last), factors[:width])))
+    return found
 
 
 def describe(kernel: Kernel, writer: ValueWriter | None = None) -> Any:
@@ -338,12 +348,14 @@ def _expansions(arrays: Arrays, bases: list[Basis], n_outputs: int) -> list[Kern
     expansions, begin = [], 0
     given = arrays.get("expansion.in_float64", np.zeros(n, dtype=bool))
     require(given.dtype == np.bool_ and given.shape == (n,), "expansion.in_float64")
+    every = {"expansion.outputs": np.full(n, n_outputs, dtype=np.int64)}
+    widths = require_below(every | arrays, "expansion.outputs", n_outputs + 1, n)
     of_bases = require_below(arrays, "expansion.basis", len(bases), n)
-    for k, in_float64 in zip(of_bases, given.tolist(), strict=True):
+    for k, in_float64, width in zip(of_bases, given.tolist(), widths, strict=True):
         kernel, scaling, basis = bases[k]
-        end = begin + len(basis) * n_outputs
+        end = begin + len(basis) * width
         require(end <= len(weights), "expansion.weights")
-        own = weights[begin:end].reshape(len(basis), n_outputs)
+        own = weights[begin:end].reshape(len(basis), width)
         found = KernelExpansion(kernel, scaling, basis, own, in_float64=in_float64)
         expansions.append(found)
         begin = end

@@ -118,7 +118,8 @@ def test_damaged_files_are_refused(tmp_path):
     assert len(from_arrays(arrays, kernels, 1, 3)) == 1
     for name, value in (
         ("inputs.missing", np.array([[2, 0, 0]])),
-        ("inputs.missing", np.array([[0, 0, 0]])),
+        ("inputs.indicated", np.full((1, 1), -1)),
+        ("inputs.indicated", np.array([[3]])),
         ("inputs.numbers", np.array([[NAN, 0, 0]])),
         ("inputs.numbers", np.zeros((1, 2))),
     ):
