@@ -197,9 +197,8 @@ class BoostingEstimator(FittedProperties, CallbackSupportMixin, ExplainedParamet
         Parameters
         ----------
         X : array-like or data frame (n, d)
-            Inputs.  NaN marks missing values, which kernel machines support with
-            ``kernel="auto"``.  Text columns are categorical by default (see
-            ``categorical_features``).
+            Inputs.  NaN marks missing values, which need ``kernel="auto"``.  Text columns are
+            categorical by default (see ``categorical_features``).
         y : array-like (n,) or (n, c)
             Targets, one or several numbers per row, or class labels.
         sample_weight : array-like (n,), optional
