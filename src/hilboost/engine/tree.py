@@ -37,7 +37,7 @@ from hilboost.tables.blocks import BlockTable
 MOST_COPIED = 2**24
 """Leaf values of more numbers than this are not copied into flat arrays."""
 
-_WALKS_WORTH_A_THREAD = 2**18  # of a row through a tree
+_WALKS_WORTH_A_THREAD = 2**20  # of a row through a tree
 _MOST_BLOCKS, _BLOCKS_PER_THREAD = 64, 3
 
 
