@@ -83,7 +83,7 @@ def scan_levels(column, totals, rules, bounds, scratch):
                 bounded_score(part, packing, more, *between)[1]
                 for part in (left[0], whole[0] - left[0])
             )
-        gain = split_gain(sides, parent)
+        gain = split_gain(sides, parent, left_c, right_c)
         if gain > best[0]:
             best = gain, place
     return best

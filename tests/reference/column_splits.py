@@ -37,7 +37,7 @@ def bounded_score(value, packing, l2, lower, upper):
     return step, score_of_value(step, gradient, hessian, l2)
 
 
-def _gain_in_bounds(left, right, whole, rules, direction, bounds):
+def _gain_in_bounds(left, right, whole, counts, rules, direction, bounds):
     """By the outputs' values on both sides, which must not be out of order."""
     packing, l2, gain, parent = rules.packing, rules.limits.l2, 0.0, 0.0
     for k, (lower, upper) in enumerate(zip(*bounds, strict=True)):
@@ -48,7 +48,7 @@ def _gain_in_bounds(left, right, whole, rules, direction, bounds):
             return NO_GAIN
         gain += scores[0][1] + scores[1][1]
         parent += scores[2][1]
-    return split_gain(gain, parent)
+    return split_gain(gain, parent, *counts)
 
 
 def cuts(column, n_channels):
@@ -86,14 +86,15 @@ def scan(column, total, rules, direction, bounds, least, scratch):
     for cut, missing_left, (left,) in cuts(column, 1):
         *of_left, left_c = unpack(left, packing)
         *of_right, right_c = unpack(int(total) - left, packing)
-        sides = _score_of_cut(of_left, of_right, limits, min(left_c, right_c) * packing.count_step)
+        counts = left_c * packing.count_step, right_c * packing.count_step
+        sides = _score_of_cut(of_left, of_right, limits, min(counts))
         if sides == NO_GAIN:
             continue
-        gain = split_gain(sides, parent)
+        gain = split_gain(sides, parent, *counts)
         if bounds is not None and len(bounds):
             right = [int(total) - left]
             asked = 0 if _is_missing_against_all(right, column) else direction
-            gain = _gain_in_bounds([left], right, [total], rules, asked, bounds)
+            gain = _gain_in_bounds([left], right, [total], counts, rules, asked, bounds)
         if gain > max(best[0], least):
             bins = column.histogram[column.base : column.base + cut]
             best = gain, np.count_nonzero(bins), missing_left
@@ -107,11 +108,11 @@ def scan_pairs(column, totals, rules, least, scratch):
     best = NO_GAIN, 0, 0
     for cut, missing_left, (left, left_c) in cuts(column, 2):
         of_left, of_right = (unpack(side, packing)[:2] for side in (left, total - left))
-        smallest = min(left_c, total_count - left_c) * packing.count_step
-        sides = _score_of_cut(of_left, of_right, limits, smallest)
+        counts = left_c * packing.count_step, (total_count - left_c) * packing.count_step
+        sides = _score_of_cut(of_left, of_right, limits, min(counts))
         if sides == NO_GAIN:
             continue
-        gain = split_gain(sides, parent)
+        gain = split_gain(sides, parent, *counts)
         if gain > max(best[0], least):
             best = gain, cut, missing_left
     return best
@@ -136,10 +137,11 @@ def scan_channels(column, totals, rules, direction, bounds, scratch):
             continue
         if min(left_h, right_h) < limits.min_hessian:
             continue
-        gain = split_gain(left_score + right_score, parent)
+        gain = split_gain(left_score + right_score, parent, left_c, right_c)
         if bounds is not None and len(bounds):
             asked = 0 if _is_missing_against_all(right, column) else direction
-            gain = _gain_in_bounds(left, right, whole, rules, asked, bounds)
+            counts = left_c, right_c
+            gain = _gain_in_bounds(left, right, whole, counts, rules, asked, bounds)
         if gain > best[0]:
             best = gain, cut, missing_left
     return best

@@ -66,7 +66,7 @@ def best_split(node, bins, n_values, gradient, hessian, limits):
     permitted &= np.minimum(hl, hr) >= limits.min_hessian
     g, h = gradient[node.rows].sum(), hessian[node.rows].sum()
     sides = score_of_sides((gl, hl), (gr, hr), limits.l2)
-    gains = split_gain(sides, leaf_score(g, h, limits.l2))
+    gains = split_gain(sides, leaf_score(g, h, limits.l2), cl, cr)
     gains = np.where(permitted, gains, -np.inf)
     column, missing, cut = np.unravel_index(int(gains.argmax()), gains.shape)
     node.gain = float(gains[column, missing, cut])

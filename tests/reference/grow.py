@@ -99,7 +99,7 @@ def _bounded_gain(left, right, whole, l2, direction, bounds):
         return -math.inf
     scores = _bounded_scores(left, l2, bounds), _bounded_scores(right, l2, bounds)
     sides = sum(a + b for a, b in zip(*scores, strict=True))
-    return split_gain(sides, sum(_bounded_scores(whole, l2, bounds)))
+    return split_gain(sides, sum(_bounded_scores(whole, l2, bounds)), left[2], right[2])
 
 
 def _gain(left, right, whole, limits, together):
@@ -110,12 +110,13 @@ def _gain(left, right, whole, limits, together):
         return -math.inf
     parent = sum(leaf_score(a, b, limits.l2) for a, b in zip(g, h, strict=True))
     if together:  # one output: over a common denominator
-        return split_gain(score_of_sides((gl[0], hl[0]), (gr[0], hr[0]), limits.l2), parent)
+        sides = score_of_sides((gl[0], hl[0]), (gr[0], hr[0]), limits.l2)
+        return split_gain(sides, parent, cl, cr)
     parts = [
         sum(leaf_score(a, b, limits.l2) for a, b in zip(x, y, strict=True))
         for x, y in ((gl, hl), (gr, hr))
     ]
-    return split_gain(parts[0] + parts[1], parent)
+    return split_gain(parts[0] + parts[1], parent, cl, cr)
 
 
 def _best_split(node, bins, n_values, missing_bin, numbers, limits, drawn):

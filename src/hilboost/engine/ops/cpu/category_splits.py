@@ -175,7 +175,7 @@ def scan_levels(column, totals, rules, bounds, scratch):
             sides = score_in_bounds(left[0], right, packing, l2, lower, upper, 0)
         else:
             sides = leaf_score(g, h, l2) + leaf_score(gradient - g, h_right, l2)
-        gain = split_gain(sides, parent)
+        gain = split_gain(sides, parent, n_left, n_right)
         if gain > best_gain:
             best_gain, best_position = gain, np.int64(i)
     return best_gain, best_position

@@ -124,7 +124,9 @@ def _bound_gains(n_cuts, n_ordered, total, rules, direction, bounds, scratch):
             continue
         asked, right = direction if b < n_ordered else 0, total - sums[b]
         sides = score_in_bounds(sums[b], right, packing, l2, lower, upper, asked)
-        gains[b] = split_gain(sides, parent)
+        left_count = (sums[b] & packing.count_mask) * packing.count_step
+        right_count = (right & packing.count_mask) * packing.count_step
+        gains[b] = split_gain(sides, parent, left_count, right_count)
 
 
 @inner
@@ -163,7 +165,10 @@ def fill_gains(counts, n_cuts, total, total_count, rules, scratch):
             & (min(left_hessian, right_hessian) >= min_hessian)
             & ((left_hessian + l2) * (right_hessian + l2) > 0.0)
         )
-        gains[b] = split_gain(sides, parent) if allowed else NO_GAIN
+        gain = split_gain(
+            sides, parent, left_count * packing.count_step, right_count * packing.count_step
+        )
+        gains[b] = gain if allowed else NO_GAIN
 
 
 @inner
@@ -407,7 +412,7 @@ def scan_channels(column, totals, rules, direction, bounds, scratch):
                 ordered = last < n_values or not _same_channels(right, histogram, missing)
                 asked = direction if ordered else 0
                 sides = _bounded_sides(left, right, n_outputs, packing, l2, asked, bounds)
-            gain = split_gain(sides, parent)
+            gain = split_gain(sides, parent, left_count, right_count)
             if gain > best_gain:
                 best_gain, best_bin, best_left = gain, b, missing_left
     return best_gain, best_bin, best_left

@@ -93,7 +93,7 @@ def _gain_of_channels(left, right, totals, rules):
         return NO_GAIN
     if min(left_hessian, right_hessian) < limits.min_hessian:
         return NO_GAIN
-    return split_gain(on_left + on_right, parent)
+    return split_gain(on_left + on_right, parent, left_count, right_count)
 
 
 @inner

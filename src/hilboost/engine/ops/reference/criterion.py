@@ -37,6 +37,6 @@ def score_of_sides(left: Pair, right: Pair, l2: float) -> Floats:
     return np.where(a * c > 0, np.divide(top, a * c), NO_GAIN)
 
 
-def split_gain(sides: Floats, parent: Floats) -> Floats:
-    """The gain of a split from the sum of both sides' scores and the score of the node."""
+def split_gain(sides: Floats, parent: Floats, left_count: Floats, right_count: Floats) -> Floats:
+    """The gain of a split, to which the weights of the rows of both sides do not matter."""
     return sides - parent

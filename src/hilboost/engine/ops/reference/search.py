@@ -169,22 +169,23 @@ def _gains(
     if len(totals) == 1 or (len(totals) == 2 and n_outputs == 1 and bounds is None):
         sides = score_of_sides(parts[0][0], parts[1][0], l2)
         allowed &= smallest > 0
-        gains = split_gain(sides, leaf_score(*parent[0], l2))
+        gains = split_gain(sides, leaf_score(*parent[0], l2), *counts)
     else:
         left_score, right_score, of_node = (
             np.sum([leaf_score(*one, l2) for one in part], axis=0) for part in (*parts, parent)
         )
-        gains = split_gain(left_score + right_score, of_node)
+        gains = split_gain(left_score + right_score, of_node, *counts)
     if bounds is not None:
-        gains, ordered = _bounded_gains(parts, parent, l2, directions, bounds)
+        sides, of_node, ordered = _bounded_sides(parts, parent, l2, directions, bounds)
+        gains = split_gain(sides, of_node, *counts)
         allowed &= ordered
     return np.where(allowed, gains, NO_GAIN)
 
 
-def _bounded_gains(
+def _bounded_sides(
     parts: list, parent: list, l2: float, directions: NDArray, bounds: Floats
-) -> tuple[Floats, NDArray[np.bool_]]:
-    """Gains with values in bounds, and whether these are in the order of the column."""
+) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+    """Scores of both sides and the node with values in bounds; whether these are in order."""
     sides, of_parent = np.zeros(len(directions)), np.zeros(1)
     ordered = np.ones(len(directions), dtype=bool)
     for k, (lower, upper) in enumerate(bounds.T):
@@ -194,7 +195,7 @@ def _bounded_gains(
         ordered &= ~(directions * (right - left) < 0)
         sides = sides + (left_score + right_score)
         of_parent = of_parent + _bounded_score(parent[k], limits)[1]
-    return split_gain(sides, of_parent), ordered
+    return sides, of_parent, ordered
 
 
 def _best_levels(by_bin: Sums, totals: Sums, rules: SplitRules, bounds: Floats | None) -> _Split:
@@ -213,8 +214,9 @@ def _best_levels(by_bin: Sums, totals: Sums, rules: SplitRules, bounds: Floats |
     order = np.argsort(steps, kind="stable")
     left = by_bin[bins[order]].cumsum(axis=0)[:-1]
     (left_g, left_h), left_c = _unpack(left[:, 0], packing), _counts(left, rules)
-    right_h, right_c = mean_h - left_h, count - left_c * packing.count_step
-    smallest = np.minimum(left_c * packing.count_step, right_c)
+    left_c = left_c * packing.count_step
+    right_h, right_c = mean_h - left_h, count - left_c
+    smallest = np.minimum(left_c, right_c)
     allowed = (np.diff(steps[order]) != 0) & (smallest >= limits.min_count) & (smallest > 0)
     allowed &= np.minimum(left_h, right_h) >= limits.min_hessian
     l2 = limits.l2 + limits.level_l2
@@ -227,7 +229,7 @@ def _best_levels(by_bin: Sums, totals: Sums, rules: SplitRules, bounds: Floats |
         right = _unpack(totals[0] - left[:, 0], packing)
         sides = _bounded_score((left_g, left_h), (l2, lower, upper))[1]
         sides = sides + _bounded_score(right, (l2, lower, upper))[1]
-    gains = np.where(allowed, split_gain(sides, parent), NO_GAIN)
+    gains = np.where(allowed, split_gain(sides, parent, left_c, right_c), NO_GAIN)
     if not len(gains) or gains.max() == NO_GAIN:
         return _NONE
     place = int(gains.argmax())
