@@ -37,6 +37,7 @@ def score_of_sides(left: Pair, right: Pair, l2: float) -> Floats:
     return np.where(a * c > 0, np.divide(top, a * c), NO_GAIN)
 
 
+@_quietly
 def split_gain(sides: Floats, parent: Floats, left_count: Floats, right_count: Floats) -> Floats:
     """The gain of a split, to which the weights of the rows of both sides do not matter."""
     return sides - parent
