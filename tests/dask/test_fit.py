@@ -128,6 +128,15 @@ def test_symmetric_trees(client):
     assert saved(found) == saved(model.fit(X, Y))
 
 
+def test_groups_are_held_out_as_a_whole(client, tmp_path):
+    model, groups = clone(MODEL).set_params(learner="tree", early_stopping=True), np.arange(N) % 40
+    given = {"client": client, "callbacks": [Checkpoint(tmp_path / "fit")]}
+    found = hilboost.dask.fit(clone(model), *arrays(), groups=arrays(groups)[1], **given)
+    assert saved(found) == saved(clone(model).fit(X, Y, groups=groups))
+    with pytest.raises(HilboostError, match=r"fit to different data \(groups\)"):
+        hilboost.dask.fit(clone(model), *arrays(), groups=arrays(groups // 2)[1], **given)
+
+
 def test_a_checkpoint_and_a_callback_that_ends_the_fit(client, alone, tmp_path):
     path = tmp_path / "fit"
 
@@ -271,9 +280,8 @@ def test_errors_name_the_partition(client):
     assert_nothing_is_left(client)
     with pytest.raises(HilboostError, match="sample_weight_val requires X_val"):
         hilboost.dask.fit(clone(MODEL), *arrays(), sample_weight_val=arrays()[1], client=client)
-    for name in ("groups", "time"):
-        with pytest.raises(HilboostError, match=f"{name} is not supported by several workers"):
-            hilboost.dask.fit(clone(MODEL), *arrays(), **{name: arrays()[1]}, client=client)
+    with pytest.raises(HilboostError, match="partition 1: row 100 of time is missing or infinite"):
+        hilboost.dask.fit(clone(MODEL), *arrays(), time=arrays(y)[1], client=client)
     with pytest.raises(HilboostError, match="X must be a Dask DataFrame, a Dask Array or a list"):
         hilboost.dask.fit(clone(MODEL), X, Y, client=client)
     with pytest.raises(HilboostError, match="X has 3 partitions, but y has 1"):

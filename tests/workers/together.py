@@ -69,14 +69,15 @@ def run_together(n_workers, work):
     return results
 
 
-def partitions_of(X, y, weight=None, cuts=(), offset=None):
+def partitions_of(X, y, weight=None, cuts=(), offset=None, groups=None, time=None):
     """Cut a table after the given rows; cuts may be equal, which makes empty partitions."""
     ends = [0, *sorted(cuts), len(y)]
     parts = []
     for number, (begin, end) in enumerate(zip(ends[:-1], ends[1:], strict=True)):
         rows = slice(begin, end)
         part = X.iloc[rows] if hasattr(X, "iloc") else X[rows]
-        beside = (None if values is None else values[rows] for values in (weight, offset))
+        given = (weight, offset, groups, time)
+        beside = (None if values is None else values[rows] for values in given)
         parts.append(Partition(number, part, y[rows], *beside))
     return parts
 

@@ -37,8 +37,8 @@ def fit(
     *,
     sample_weight: PerRow = None,
     offset: PerRow = None,
-    groups: None = None,
-    time: None = None,
+    groups: PerRow = None,
+    time: object = None,
     X_val: object = None,
     y_val: object = None,
     sample_weight_val: PerRow = None,
@@ -61,8 +61,9 @@ def fit(
     sample_weight : like y, optional
     offset : like y, optional
         Known part of ``predict_raw``, as in the method ``fit`` of the estimator.
-    groups, time : None
-        Not supported: pass rows of other groups, or later ones, as ``X_val`` and ``y_val``.
+    groups, time : like y, optional
+        Group or time of each row, as in the method ``fit`` of the estimator.  Every worker gets
+        those of all rows.
     X_val, y_val, sample_weight_val, offset_val : like X, y, sample_weight and offset, optional
         Validation data for early stopping, used instead of held-out rows of ``X``.
     client : distributed.Client, optional
@@ -99,12 +100,13 @@ def fit(
     partitions again on the others, finished trees are kept, and the open tree is grown again.
     """
     check_supported(model)
-    _check_arguments(callbacks, groups, time)
+    check_callbacks(callbacks)
     client = get_client() if client is None else client
     estimator: Any = model
+    rows = {"X": X, "y": y, "sample_weight": sample_weight, "offset": offset}
     parts, held_out = _partitions(
         estimator,
-        {"X": X, "y": y, "sample_weight": sample_weight, "offset": offset},
+        rows | {"groups": groups, "time": time},
         {"X": X_val, "y": y_val, "sample_weight": sample_weight_val, "offset": offset_val},
     )
     if is_name(estimator.get_params(deep=False).get("learner"), "auto"):
@@ -154,18 +156,6 @@ def _partitions(
     if held_out["X"] is None:
         return partitions_of("", **rows), []
     return partitions_of("", **rows), partitions_of("_val", **held_out)
-
-
-def _check_arguments(callbacks: Sequence[Callback], groups: object, time: object) -> None:
-    """Check the callbacks; reject groups and times, by which workers hold no rows out."""
-    check_callbacks(callbacks)
-    for name, given in (("groups", groups), ("time", time)):
-        if given is not None:
-            others = "other groups" if name == "groups" else "a later time"
-            raise InvalidParameter(
-                f"{name} is not supported by several workers, which hold out rows at random; pass "
-                f"rows of {others} as X_val and y_val."
-            )
 
 
 def _stored(estimator: BoostingEstimator, checkpoint: Checkpoint, seed: int) -> Continuation | None:

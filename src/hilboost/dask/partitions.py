@@ -16,7 +16,7 @@ from hilboost.core.words import counted
 from hilboost.validation.order import difference_of_rows, warn_of_other_rows
 from hilboost.workers.partitions import Partition
 
-_BESIDE = ("y", "sample_weight", "offset")
+_BESIDE = ("y", "sample_weight", "offset", "groups", "time")
 
 
 def partitions_of(suffix: str, **given: Any) -> list[Any]:

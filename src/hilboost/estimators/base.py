@@ -70,7 +70,7 @@ class BoostingEstimator(FittedProperties, CallbackSupportMixin, ExplainedParamet
     supported_by_workers: ClassVar[Mapping[str, tuple[Any, ...]]] = {
         "warm_start": (False,),
         "time_budget": (None,),
-        "validation": ("auto", "random"),
+        "validation": ("auto", "random", "groups", "time"),
     }
     """Parameters to which several workers are limited, with their values, the default first."""
 

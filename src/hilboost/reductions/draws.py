@@ -67,7 +67,7 @@ def draw_with_replacement(
     return every
 
 
-def renumbered(target: Target, rows: NDArray[np.integer]) -> Target:
+def renumbered(target: Target, rows: NDArray[np.integer] | slice) -> Target:
     """Return the target of some of the rows (positions), as a table of their own."""
     own, share = target.rows(rows), target.share
     if share is None:

@@ -27,6 +27,7 @@ from hilboost.core.dtypes import Ints
 from hilboost.core.errors import InvalidParameter
 from hilboost.core.target import Target
 from hilboost.reductions import draws
+from hilboost.reductions.rows import whole_dependence
 from hilboost.reductions.sums import count_units
 
 _MOST_HELD = 0.5  # of the rows, by all blocks of time together
@@ -61,8 +62,9 @@ def splits_of_members(
 
 def last_is_model(splits: Sequence[Split], target: Target) -> bool:
     """Whether the last member is the model, for which the others chose the number of stages."""
-    # Without a record of dependence, a last fold without rows is one that other workers have.
-    return target.dependence is not None and bool(splits) and not len(splits[-1].held)
+    if target.dependence is None or not splits:
+        return False
+    return target.dependence.kind == "time" or (has_roles(target) and not len(splits[-1].held))
 
 
 def has_roles(target: Target) -> bool:
@@ -71,7 +73,7 @@ def has_roles(target: Target) -> bool:
 
 
 def _n_units(target: Target) -> int:
-    dependence = target.dependence
+    dependence = whole_dependence(target)
     if dependence is None or dependence.groups is None:
         return count_units(target)
     return len(np.unique(dependence.groups))
@@ -85,11 +87,12 @@ def splits(
     target: Target,
 ) -> list[Split]:
     """Hold out a part of the rows, or each of several folds in turn."""
-    dependence = target.dependence
+    dependence = whole_dependence(target)
     if dependence is not None and dependence.roles is not None:
         return [Split(*_places(of_split)) for of_split in dependence.roles.T]
     if dependence is not None and dependence.times is not None:
-        return _forward(_times_of_units(target, dependence), n_folds, fraction, dependence.gap)
+        times = _times_of_units(target, dependence)
+        return _here(_forward(times, n_folds, fraction, dependence.gap), target)
     if dependence is None and n_folds == 1:
         size = _size(fraction, count_units(target))
         folds = target.of_units(draws.hold_out(key, strata, size, target).astype(np.int64))
@@ -98,6 +101,7 @@ def splits(
         folds, held = target.of_units(draws.assign_folds(key, strata, n_folds, target)), 0
     else:
         folds, held = _folds_of_groups(key, dependence, n_folds, fraction)
+        folds = folds[_numbers_here(target)]
     several = range(n_folds) if n_folds > 1 else (held,)
     return [Split(np.flatnonzero(folds != k), np.flatnonzero(folds == k)) for k in several]
 
@@ -131,14 +135,15 @@ def parts(
 
     If these are not all rows of the table, ``rows`` (n,) are their positions in it.
     """
-    dependence, n = target.dependence, len(target.y)
+    dependence = whole_dependence(target)
     if dependence is not None and dependence.groups is not None:
-        return _balanced(key, dependence.groups, n_parts)
+        return _balanced(key, dependence.groups, n_parts)[_numbers_here(target)]
     if dependence is not None and dependence.times is not None:
         number, counts = np.unique(dependence.times, return_inverse=True, return_counts=True)[1:]
         before = np.cumsum(counts) - counts
-        return np.asarray(before * n_parts // max(n, 1), dtype=np.int64)[number]
-    return draws.assign_folds(key, np.zeros(n), n_parts, target, rows)
+        part_of = np.asarray(before * n_parts // max(len(number), 1), dtype=np.int64)[number]
+        return part_of[_numbers_here(target)]
+    return draws.assign_folds(key, np.zeros(len(target.y)), n_parts, target, rows)
 
 
 def _size(fraction: float, n: int) -> int:
@@ -147,6 +152,19 @@ def _size(fraction: float, n: int) -> int:
 
 def _places(roles: NDArray[np.int8]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     return np.flatnonzero(roles == LEARNED), np.flatnonzero(roles == HELD)
+
+
+def _numbers_here(target: Target) -> Any:
+    """Places of the rows that are here among those of all workers."""
+    return draws.renumbered(target, slice(None)).numbers if target.is_divided else slice(None)
+
+
+def _here(found: list[Split], target: Target) -> list[Split]:
+    """Restrict splits of the rows of all workers to those that are here."""
+    if not target.is_divided:
+        return found
+    numbers = _numbers_here(target)
+    return [Split(*(np.flatnonzero(np.isin(numbers, part)) for part in split)) for split in found]
 
 
 def _times_of_units(target: Target, dependence: Dependence) -> NDArray[Any]:

@@ -44,7 +44,18 @@ def whole_target(target: Target) -> Target:
     if not target.is_divided:
         return target
     weight = None if target.weight is None else of_all_rows(target.weight, target)
-    return Target(of_all_rows(target.y, target), weight)
+    return Target(of_all_rows(target.y, target), weight, dependence=whole_dependence(target))
+
+
+def whole_dependence(target: Target) -> Dependence | None:
+    """Return by what the rows of all workers are held out, in the order of the table."""
+    found = target.dependence
+    if found is None or not target.is_divided:
+        return found
+    groups, times, roles = (
+        None if one is None else of_all_rows(one, target) for one in found.arrays
+    )
+    return Dependence(groups, times, found.gap, roles)
 
 
 def union(numbers: NDArray[Any], target: Target) -> NDArray[Any]:

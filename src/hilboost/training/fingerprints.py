@@ -17,6 +17,7 @@ from hilboost.core.plain_values import as_python, is_plain
 from hilboost.core.target import Target
 from hilboost.core.version import ROW_DRAWS, __version__
 from hilboost.persistence.require import require_kind
+from hilboost.reductions.rows import whole_dependence
 from hilboost.tables.blocks import DenseTable
 from hilboost.tables.files import FileTable
 from hilboost.tables.sparse import SparseTable
@@ -200,11 +201,11 @@ def _of_data(data: TrainingData) -> dict[str, str]:
 
 
 def of_dependence(target: Target) -> dict[str, str]:
-    """Fingerprints of what decides which rows are held out together."""
-    if target.dependence is None:
+    """Fingerprints of what decides which rows, of all workers, are held out together."""
+    found = whole_dependence(target)
+    if found is None:
         return {}
-    names = ("groups", "time", "validation")
-    arrays = zip(names, target.dependence.arrays, strict=True)
+    arrays = zip(("groups", "time", "validation"), found.arrays, strict=True)
     return {name: fingerprint(array) for name, array in arrays if array is not None}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,22 +56,27 @@ def calibrated(
         return fitted, raw
     target = replace(data.target, weight=data.sample_weight)
     rows, dependence = np.flatnonzero(held), target.dependence
-    if dependence is not None and dependence.times is not None:
-        rows = rows[np.argsort(dependence.times[rows], kind="stable")]
     if len(rows) < len(held) or dependence is not None:
         target, scores, folds = target.rows(rows), scores[rows], folds[rows]
-    levels = None
+    order: Any = slice(None)
+    if dependence is not None and dependence.times is not None:
+        order = np.argsort(of_all_rows(dependence.times[rows], target), kind="stable")
+
+    def of_all_in_order(values: NDArray[Any]) -> NDArray[Any]:
+        return of_all_rows(values, target)[order]
+
+    scores, levels = of_all_in_order(scores), None
     if fitted.loss.has_distribution and recipe.n_outputs > 1:
         # Of the rows of all workers, because levels of counts are drawn row by row.
-        distributions = fitted.loss.distribution_of(of_all_rows(raw[rows], target))
-        levels = distributions.pit(of_all_rows(y[rows, 0], target))
+        distributions = fitted.loss.distribution_of(of_all_in_order(raw[rows]))
+        levels = distributions.pit(of_all_in_order(y[rows, 0]))
         if recipe.last_is_model:  # which intervals between its quantiles belong to
             scores = np.abs(levels - 0.5)[:, None]
     counted = rows_counted(target)
     calibration = Calibration(
-        of_all_rows(scores, target),
-        None if counted is None else of_all_rows(counted, target),
-        None if recipe.last_is_model else of_all_rows(folds, target),
+        scores,
+        None if counted is None else of_all_in_order(counted),
+        None if recipe.last_is_model else of_all_in_order(folds),
         levels=levels,
     )
     return replace(fitted, calibration=calibration), raw

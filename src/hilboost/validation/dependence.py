@@ -14,6 +14,7 @@ from hilboost.core.dependence import HELD, LEARNED, Dependence
 from hilboost.core.dtypes import Floats, PerRow
 from hilboost.core.errors import InvalidData, InvalidParameter, errors_of, refuse_class, shown
 from hilboost.core.target import Target
+from hilboost.reductions.rows import whole_dependence
 from hilboost.tables.arrays import without_mask
 from hilboost.tables.columns import is_missing_value
 from hilboost.validation.choices import is_name
@@ -70,7 +71,7 @@ def dependence_of(
 
 def check_weighted(target: Target) -> None:
     """Check that the rows with positive weight can be divided."""
-    found = target.dependence
+    found = whole_dependence(target)
     if found is None:
         return
     if found.roles is not None:
@@ -140,6 +141,11 @@ def check_times(time: object, n: int) -> NDArray[Any]:
     if found.dtype.kind == "M":
         return found.astype(_UNIT).view(np.int64)
     return found.astype(np.float64)
+
+
+def as_dates_or_numbers(times: NDArray[Any]) -> NDArray[Any]:
+    """Return dates for the microseconds of :func:`check_times`, and numbers unchanged."""
+    return times.view(_UNIT) if times.dtype == np.int64 else times
 
 
 def _of_objects(values: list[Any]) -> NDArray[Any]:

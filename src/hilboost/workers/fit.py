@@ -23,7 +23,7 @@ from hilboost.reductions.rows import of_all_rows, whole_target
 from hilboost.tables.schema import Schema
 from hilboost.training.continuation import Continuation
 from hilboost.training.data import TrainingData
-from hilboost.training.fingerprints import FitFingerprint
+from hilboost.training.fingerprints import FitFingerprint, of_dependence
 from hilboost.training.initial_state import loss_of_rows
 from hilboost.training.out_of_fold import with_levels_of_mean
 from hilboost.training.train import train
@@ -98,7 +98,8 @@ def fit_share(
     keep = None if progress is None else progress.keep
     result = train(recipe, task.n_threads, (), continuation, keep)
     fitted = with_levels_of_mean(result.fitted, result.folds, recipe, task.n_threads)
-    return replace(fitted, marks=data.marks), data.schema, told
+    fitted = replace(fitted, marks=data.marks, held_out_by=of_dependence(data.target))
+    return fitted, data.schema, told
 
 
 def training_data(
@@ -117,6 +118,7 @@ def training_data(
         y = parts.encoded(codec)
     target, loss = target.with_y(y), model._make_loss(codec)
     parts.check_targets(loss_of_rows(loss, codec, [target]), target)
+    target = replace(target, dependence=parts.dependence(model, target))
     data = rows_of_fit(model, _needed(model, CheckedRows(X, schema, target, codec)))
     if not any(exchange.objects(len(held_out))):
         return data

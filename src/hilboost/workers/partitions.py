@@ -11,8 +11,10 @@ from itertools import accumulate, pairwise
 from typing import Any, Self, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import clone
 
+from hilboost.core.dependence import Dependence
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidType
 from hilboost.core.exchange import RowShare
@@ -30,6 +32,8 @@ from hilboost.tables.sparse import is_sparse
 from hilboost.tables.text_columns import TextColumn, TextSums, sentences_about
 from hilboost.training.data import TrainingData
 from hilboost.training.initial_state import check_weighted_rows
+from hilboost.validation.dependence import as_dates_or_numbers, check_times, dependence_of
+from hilboost.validation.groups import check_groups
 from hilboost.validation.inputs import check_columns, check_number_of_rows
 from hilboost.validation.targets import as_sequence, check_length
 from hilboost.workers.exchange import TreeExchange
@@ -46,6 +50,8 @@ class Partition:
     y: Any  # array-like (n,) or (n, c)
     sample_weight: Any = None  # array-like (n,) or None
     offset: Any = None  # array-like (n,) or (n, r), or None
+    groups: Any = None  # array-like (n,) or None
+    time: Any = None  # array-like (n,) or None
 
 
 @dataclass(frozen=True)
@@ -115,6 +121,7 @@ class Partitions:
         data: TrainingData | None = None,  # the training rows, if these are validation rows
     ) -> None:
         self._of, self._exchange = "" if data is None else " of X_val", exchange
+        self._given = {one.number: one for one in partitions}
         works = [(one.number, partial(_checked, estimator, one, data)) for one in partitions]
         self.checked = agreed(exchange, sorted(works, key=lambda work: work[0]), self._of)
         outlines = exchange.objects(
@@ -173,6 +180,19 @@ class Partitions:
             weight = None if target.weight is None else target.weight[begin:end]
             works.append((number, partial(check_weighted_rows, loss, target.y[begin:end], weight)))
         agreed(self._exchange, works, self._of)
+
+    def dependence(self, estimator: Any, target: Target) -> Dependence | None:
+        """Return by what the rows that are here are held out."""
+        works = [(number, partial(_groups_and_times, one)) for number, one in self._given.items()]
+        own = agreed(self._exchange, works, self._of)
+        everything = [one for part in self._exchange.objects(own) for one in part.items()]
+        parts = [both for _, both in sorted(everything, key=lambda one: one[0])]
+        groups, times = (
+            _united(name, [both[k] for both in parts]) for k, name in enumerate(("groups", "time"))
+        )
+        gap, y = estimator.validation_gap, np.zeros(target.n_rows)
+        found = dependence_of(estimator.validation, gap, groups, times, y)
+        return found and found.rows(target.numbers)
 
     def codec(self) -> TargetCodec:
         """Return the codec of the labels of all partitions."""
@@ -268,6 +288,28 @@ def _checked(estimator: object, partition: Partition, data: TrainingData | None)
         return replace(check_rows(model, rows, expected, encode), texts=texts)
     check_columns(model, data.schema.names, data.schema.n_columns, reset=True)
     return check_rows(model, rows, model._expected(data.schema), encoding(model, data.codec))
+
+
+def _groups_and_times(partition: Partition) -> tuple[NDArray[Any] | None, NDArray[Any] | None]:
+    """Return the group and the time of each row, which are dates or numbers."""
+    n, groups, times = n_rows(partition.X), partition.groups, partition.time
+    return (
+        None if groups is None or not n else check_groups(groups, n),
+        None if times is None or not n else as_dates_or_numbers(check_times(times, n)),
+    )
+
+
+def _united(name: str, parts: Sequence[NDArray[Any] | None]) -> NDArray[Any] | None:
+    """Put the groups or times of the rows of all partitions together."""
+    filled = [part for part in parts if part is not None]
+    kinds = {part.dtype.kind for part in filled} & {"U", "M"}
+    if any(part.dtype.kind not in kinds for part in filled) and kinds:
+        what = "text" if kinds == {"U"} else "dates"
+        raise InvalidData(
+            f"{name} holds {what} in some partitions and numbers in others; convert it to the same "
+            "dtype in all partitions."
+        )
+    return np.concatenate(filled) if filled else None
 
 
 def _labels_alone(y: object, n: int) -> tuple[None, Any]:

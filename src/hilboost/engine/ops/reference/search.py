@@ -159,7 +159,7 @@ def _gains(
     """Gains of cuts by the sums of their left sides, (n_cuts, n_channels)."""
     limits, packing, l2 = rules.limits, rules.packing, rules.limits.l2
     n_outputs, right = rules.n_outputs or 1, totals - left
-    counts = [_counts(sums, rules) * packing.count_step for sums in (left, right)]
+    counts = [np.float64(packing.count_step) * _counts(sums, rules) for sums in (left, right)]
     smallest = np.minimum(counts[0], counts[1])
     parts = [[_unpack(sums[:, k], packing) for k in range(n_outputs)] for sums in (left, right)]
     parent = [_unpack(totals[k : k + 1], packing) for k in range(n_outputs)]
@@ -213,8 +213,8 @@ def _best_levels(by_bin: Sums, totals: Sums, rules: SplitRules, bounds: Floats |
     steps = leaf_value(g - mean_g / mean_h * h, h, limits.level_smoothing * mean_h / count)
     order = np.argsort(steps, kind="stable")
     left = by_bin[bins[order]].cumsum(axis=0)[:-1]
-    (left_g, left_h), left_c = _unpack(left[:, 0], packing), _counts(left, rules)
-    left_c = left_c * packing.count_step
+    left_g, left_h = _unpack(left[:, 0], packing)
+    left_c = np.float64(packing.count_step) * _counts(left, rules)
     right_h, right_c = mean_h - left_h, count - left_c
     smallest = np.minimum(left_c, right_c)
     allowed = (np.diff(steps[order]) != 0) & (smallest >= limits.min_count) & (smallest > 0)
