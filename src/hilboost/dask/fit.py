@@ -63,7 +63,7 @@ def fit(
         Known part of ``predict_raw``, as in the method ``fit`` of the estimator.
     groups, time : like y, optional
         Group or time of each row, as in the method ``fit`` of the estimator.  Every worker gets
-        those of all rows.
+        the whole column.
     X_val, y_val, sample_weight_val, offset_val : like X, y, sample_weight and offset, optional
         Validation data for early stopping, used instead of held-out rows of ``X``.
     client : distributed.Client, optional
@@ -104,11 +104,9 @@ def fit(
     client = get_client() if client is None else client
     estimator: Any = model
     rows = {"X": X, "y": y, "sample_weight": sample_weight, "offset": offset}
-    parts, held_out = _partitions(
-        estimator,
-        rows | {"groups": groups, "time": time},
-        {"X": X_val, "y": y_val, "sample_weight": sample_weight_val, "offset": offset_val},
-    )
+    rows |= {"groups": groups, "time": time}
+    held = {"X": X_val, "y": y_val, "sample_weight": sample_weight_val, "offset": offset_val}
+    parts, held_out = _partitions(estimator, rows, held)
     if is_name(estimator.get_params(deep=False).get("learner"), "auto"):
         _log.info(
             "learner='auto' fits trees on several workers; in one process, it compares other "
