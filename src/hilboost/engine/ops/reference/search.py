@@ -159,25 +159,25 @@ def _gains(
     """Gains of cuts by the sums of their left sides, (n_cuts, n_channels)."""
     limits, packing, l2 = rules.limits, rules.packing, rules.limits.l2
     n_outputs, right = rules.n_outputs or 1, totals - left
-    counts = [np.float64(packing.count_step) * _counts(sums, rules) for sums in (left, right)]
-    smallest = np.minimum(counts[0], counts[1])
+    left_c, right_c = (np.float64(packing.count_step) * _counts(s, rules) for s in (left, right))
+    smallest = np.minimum(left_c, right_c)
     parts = [[_unpack(sums[:, k], packing) for k in range(n_outputs)] for sums in (left, right)]
     parent = [_unpack(totals[k : k + 1], packing) for k in range(n_outputs)]
     hessians = [sum(h for _, h in part) for part in parts]
-    allowed = (smallest >= limits.min_count) & (counts[1] > 0)
+    allowed = (smallest >= limits.min_count) & (right_c > 0)
     allowed &= np.minimum(hessians[0], hessians[1]) >= limits.min_hessian
     if len(totals) == 1 or (len(totals) == 2 and n_outputs == 1 and bounds is None):
         sides = score_of_sides(parts[0][0], parts[1][0], l2)
         allowed &= smallest > 0
-        gains = split_gain(sides, leaf_score(*parent[0], l2), *counts)
+        gains = split_gain(sides, leaf_score(*parent[0], l2), left_c, right_c)
     else:
         left_score, right_score, of_node = (
             np.sum([leaf_score(*one, l2) for one in part], axis=0) for part in (*parts, parent)
         )
-        gains = split_gain(left_score + right_score, of_node, *counts)
+        gains = split_gain(left_score + right_score, of_node, left_c, right_c)
     if bounds is not None:
         sides, of_node, ordered = _bounded_sides(parts, parent, l2, directions, bounds)
-        gains = split_gain(sides, of_node, *counts)
+        gains = split_gain(sides, of_node, left_c, right_c)
         allowed &= ordered
     return np.where(allowed, gains, NO_GAIN)
 
