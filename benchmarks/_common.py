@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import gc
 import importlib
 import importlib.metadata
 import json
@@ -146,36 +145,6 @@ def timed(action: Callable[[], Any]) -> tuple[float, Any]:
     start = time.perf_counter()
     result = action()
     return time.perf_counter() - start, result
-
-
-def interleaved(
-    actions: Mapping[str, Callable[[], Any]],
-    repeats: int,
-    report: Callable[[str, int, float], None] = lambda *_: None,
-    calls: int = 1,
-) -> tuple[dict[str, list[float]], dict[str, Any], dict[str, str]]:
-    """Time every action ``repeats`` times in the order A B C A B C, ``calls`` times a turn.
-
-    Returns the seconds, the last result and, for an action that failed, the error of each name.
-    A failed action is not tried again.
-    """
-    seconds: dict[str, list[float]] = {name: [] for name in actions}
-    results: dict[str, Any] = {}
-    errors: dict[str, str] = {}
-    for repeat in range(repeats):
-        for name, action in actions.items():
-            if name in errors:
-                continue
-            gc.collect()
-            try:
-                for _ in range(calls):
-                    spent, results[name] = timed(action)
-                    seconds[name].append(spent)
-            except Exception as error:
-                errors[name] = describe_error(error)
-                continue
-            report(name, repeat, spent)
-    return seconds, results, errors
 
 
 def describe_error(error: BaseException) -> str:

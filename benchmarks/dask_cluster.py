@@ -62,13 +62,10 @@ def divided(X: np.ndarray, y: np.ndarray, sizes: list[int]) -> tuple[da.Array, d
     return da.from_array(X, chunks=(chunks, (N_COLUMNS,))), da.from_array(y, chunks=(chunks,))
 
 
-def hilboost_model(
-    X: Any, y: Any, client: Client, n_trees: int, callbacks: Any = (), timeout: float = 120.0
-) -> Any:
+def hilboost_model(X: Any, y: Any, client: Client, n_trees: int) -> Any:
     import hilboost.dask
 
-    model = peer_trees(n_trees)
-    return hilboost.dask.fit(model, X, y, client=client, callbacks=callbacks, timeout=timeout)
+    return hilboost.dask.fit(peer_trees(n_trees), X, y, client=client)
 
 
 def xgboost_model(X: Any, y: Any, client: Client, n_trees: int) -> Any:

@@ -1,7 +1,4 @@
-"""The data sets of ``kernels.py``, each with its published split or a seeded one.
-
-Run ``python benchmarks/kernel_data.py`` to list them with the shapes of split 0.
-"""
+"""The data sets of ``kernels.py``, each with its published split or a seeded one."""
 
 from __future__ import annotations
 
@@ -132,14 +129,3 @@ SETS: dict[str, KernelSet] = {
     ),
     "usps": KernelSet("USPS digits", "published 7,291/2,007 split", CLASSIFICATION, 1, _usps),
 }
-
-
-def main() -> None:
-    for name, found in SETS.items():
-        train, test = found.load(0)
-        shape = f"{len(train):6,} + {len(test):5,} x {train.X.shape[1]:3}"
-        print(f"{name:20} {shape} {found.task:15} {found.splits:2} of {found.split_note}")
-
-
-if __name__ == "__main__":
-    main()
