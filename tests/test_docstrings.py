@@ -21,7 +21,7 @@ ROOMS = (
     *(f"hilboost.core.{name}" for name in ("base_model", "callback", "fitted_term", "gradients")),
     *(f"hilboost.core.{name}" for name in ("learner", "loss", "loss_kinds")),
     *(f"hilboost.core.{name}" for name in ("metric", "output_space")),
-    *(f"hilboost.core.{name}" for name in ("row_division", "row_sample", "rule", "target")),
+    *(f"hilboost.core.{name}" for name in ("capabilities", "row_sample", "rule", "target")),
     "hilboost.estimators",
     "hilboost.estimators.subset_ensembles",
     "hilboost.export",

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
         tree_table,
     )
 
-from hilboost.core.lazy import names_of
+from hilboost.core.discovery import names_of
 from hilboost.core.version import __version__
 
 # Imported on first use, so that `import hilboost` loads neither the compiler nor scikit-learn.

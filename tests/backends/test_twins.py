@@ -49,7 +49,6 @@ from hilboost.backends.exact_sums import CHUNK, empty_sums, exact
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.base_model import Term
 from hilboost.engine import Forest, Tree
-from hilboost.engine.joint_columns import joint_columns
 from hilboost.engine.leaves import grown_tree
 from hilboost.engine.ops.cpu import binned_forest as compiled_forest
 from hilboost.engine.ops.cpu import binned_leaves as compiled_walk
@@ -71,6 +70,7 @@ from hilboost.engine.ops.cpu import nodes as fields
 from hilboost.engine.ops.cpu import row_order as compiled_row_order
 from hilboost.engine.ops.cpu.binning import BinTable
 from hilboost.engine.ops.cpu.compact_gradients import Compact
+from hilboost.engine.tree_data import joint_columns
 
 SEEDS = range(4)
 # see test_driver.py and workers/test_output_kernels.py; `inherit` is a part of `grow` and

@@ -40,7 +40,7 @@ from tests.dask.loaded import FORKED, load_before_forking
 import hilboost.dask
 from hilboost.dask import session
 from hilboost.dask.cluster import _forget, evenly
-from hilboost.workers.sockets import SocketExchange
+from hilboost.workers.exchange import SocketExchange
 
 pytestmark = pytest.mark.filterwarnings("default")  # those of dask and its dependencies
 

@@ -9,8 +9,8 @@ import hilboost.stream
 from hilboost import BoostingClassifier, BoostingRegressor
 from hilboost.backends.threads import ThreadTeam
 from hilboost.engine import buffers
-from hilboost.engine.joint_columns import joint_columns
 from hilboost.engine.ops.cpu.joint_columns import NO_GROUPS
+from hilboost.engine.tree_data import joint_columns
 
 RNG = np.random.default_rng(0)
 N = 9000

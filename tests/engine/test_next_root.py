@@ -9,7 +9,7 @@ from tests.workers.together import fit_together, partitions_of, saved
 
 from hilboost import BoostingClassifier, BoostingRegressor
 from hilboost.engine import gradients as packing
-from hilboost.engine import next_root, separate, series, tree_data
+from hilboost.engine import next_root, separate, tree_data
 from hilboost.engine import stage as fitting
 from hilboost.engine.next_root import NextRoot
 from hilboost.engine.plan import plan_for
@@ -241,13 +241,13 @@ def test_stages_in_one_call_round_values_as_well(n_threads, weighted, small, mon
     limits = {"fewest_separate": n_threads, "carries_root": False}
     monkeypatch.setattr(tree_data, "plan_for", lambda *given: replace(plan_for(*given), **limits))
     monkeypatch.setattr(base, "threads_for", lambda *given: n_threads)
-    n_calls, grow_stages = [], series.RequestedStages.fitted
+    n_calls, grow_stages = [], fitting.RequestedStages.fitted
 
     def noting(self, trees):
         n_calls.append(len(trees))
         return grow_stages(self, trees)
 
-    monkeypatch.setattr(series.RequestedStages, "fitted", noting)
+    monkeypatch.setattr(fitting.RequestedStages, "fitted", noting)
     found = fit(X, y, weight, n_estimators=30).model_.predict_raw(X)
     assert sum(n_calls) == 30
     np.testing.assert_array_equal(found, expected)

@@ -8,11 +8,11 @@ from tests.model.own_parts import Cauchy, Slopes, Weighted
 
 from hilboost import Loss
 from hilboost.core.base_model import Term
+from hilboost.core.capabilities import RowDivision
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
 from hilboost.core.output_space import Embedding, OutputSpace
-from hilboost.core.row_division import RowDivision
 from hilboost.kernels import Gaussian, Kernel
 from hilboost.losses import (
     AbsoluteError,

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from hilboost.backends.exact_sums import rounded, sum_of
-from hilboost.workers.exchange import WorkerLost
-from hilboost.workers.sockets import SocketExchange
+from hilboost.workers.exchange import SocketExchange, WorkerLost
 
 TOKEN = bytes(range(16))
 

@@ -21,7 +21,7 @@ from hilboost.backends.code_files import CodeFiles, PartFiles
 from hilboost.backends.compile_notice import watch_compilation
 from hilboost.backends.numba_linker import PartCompiler
 from hilboost.backends.work_clock import paused
-from hilboost.core.lazy import without_collections
+from hilboost.core.discovery import without_collections
 
 INTERPRETED = bool(config.DISABLE_JIT)
 

@@ -15,9 +15,9 @@ from hilboost.backends.threads import ThreadTeam
 from hilboost.boosting.evaluate import mean_loss
 from hilboost.boosting.member import EnsembleMember
 from hilboost.core import dtypes
+from hilboost.core.capabilities import RowDivision
 from hilboost.core.dtypes import Floats
 from hilboost.core.loss import Loss
-from hilboost.core.row_division import RowDivision
 from hilboost.core.target import Target
 
 SHARED_GAIN, EXPECTED_GAIN = 0.7, 0.85

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from hilboost.boosting.member import EnsembleMember
 from hilboost.boosting.shards import Rotation
+from hilboost.core.capabilities import RowDivision
 from hilboost.core.dtypes import Floats
-from hilboost.core.row_division import RowDivision
 from hilboost.core.target import Target
 from hilboost.model.fit_facts import FitSnapshot
 

@@ -10,7 +10,7 @@ from typing import Any
 from typer.core import TyperCommand, TyperGroup
 
 from hilboost.cli.errors import raise_usage_error
-from hilboost.core.words import by_word
+from hilboost.core.discovery import by_word
 
 COMMANDS = by_word(
     {

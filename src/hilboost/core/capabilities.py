@@ -1,14 +1,124 @@
-"""Record of what a learner supports."""
+"""Record of what a learner supports, division of its data, and the settings of its splits."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
-from hilboost.core.base_model import BaseModel
-from hilboost.core.row_division import PrepareAmongWorkers, RowDivision
-from hilboost.core.split_settings import SplitSettings
+from hilboost.core.base_model import BaseModel, Term
+from hilboost.core.dtypes import Floats
+from hilboost.core.exchange import RowShare
+
+
+class RowDivision(ABC):
+    """Base class of what divides the prepared data of a learner by rows.
+
+    Stages can then learn from shards of the rows (``n_shards``).
+    """
+
+    @abstractmethod
+    def divided(self, data: Any, ranges: Sequence[slice]) -> list[Any]:
+        """Return the ``data`` of each of several ranges of the rows.
+
+        Parameters
+        ----------
+        data : object
+            Result of ``prepare`` of the learner; not used afterwards.
+        ranges : sequence of slice
+            Consecutive ranges that cover all rows.
+
+        Returns
+        -------
+        list of object
+        """
+
+    @abstractmethod
+    def joined(self, parts: Sequence[Any]) -> Any:
+        """Return the ``data`` of neighboring ranges together.
+
+        Parameters
+        ----------
+        parts : sequence of object
+            Some results of :meth:`divided`, or of this method, in their order.
+
+        Returns
+        -------
+        object
+        """
+
+    @abstractmethod
+    def prepared_like(self, data: Any, X: Any) -> Any:
+        """Prepare other rows as the rows of ``data`` are.
+
+        Parameters
+        ----------
+        data : object
+            Result of ``prepare`` of the learner.
+        X : (m, d) float64, or a table that is read in blocks
+
+        Returns
+        -------
+        object
+            For :meth:`add_outputs`.
+        """
+
+    @abstractmethod
+    def add_outputs(self, data: Any, terms: Sequence[Term], raw: Floats, n_threads: int) -> None:
+        """Add the outputs of base models to ``raw``, for the rows of a part of the data.
+
+        The same bits as with ``sum_of`` of the base models on the inputs.
+
+        Parameters
+        ----------
+        data : object
+            A result of :meth:`divided`, :meth:`joined` or :meth:`prepared_like`.
+        terms : sequence of Term
+            Base models that the learner has fitted, with their coefficients.
+        raw : (n, r) float64
+            Modified in place.
+        n_threads : int
+        """
+
+
+PrepareAmongWorkers = Callable[[Any, Any, Floats | None, int, int, RowShare], Any]
+"""Takes a learner, the arguments of its ``prepare``, and what connects the workers.
+
+The rows are those that are here, or all rows if workers divide kernel values.
+"""
+
+
+@dataclass(frozen=True)
+class SplitSettings:
+    """Settings of a learner that depend on the columns and the target of a table.
+
+    Trees declare theirs by ``Capabilities(splits=...)``.  A recipe replaces them, and passes them
+    to :meth:`hilboost.core.learner.Learner.for_table`.
+
+    Attributes
+    ----------
+    categorical : tuple of (int, int)
+        Columns of category codes with their numbers of levels.
+    monotonic : tuple of int
+        Monotonic direction of each column; empty if no column has one.
+    groups : tuple of tuple of int
+        Groups of columns that may interact; empty if all may.
+    min_samples_leaf : float
+        Minimum sum of weights in a leaf.
+    min_hessian : float
+        Minimum sum of hessians in a leaf.  Hessians may count known targets; then a recipe sets it
+        to at least ``min_samples_leaf``.
+    splits_levels : bool
+        Whether splits on levels are supported; otherwise, categories are target-encoded.
+    """
+
+    categorical: tuple[tuple[int, int], ...] = ()
+    monotonic: tuple[int, ...] = ()
+    groups: tuple[tuple[int, ...], ...] = ()
+    min_samples_leaf: float = 0.0
+    min_hessian: float = 0.0
+    splits_levels: bool = True
 
 
 @dataclass(frozen=True)
@@ -71,7 +181,7 @@ class Capabilities:
         Takes prepared data and threads (:class:`hilboost.backends.threads.ThreadTeam`), and returns
         the data for a fit on these threads, which may run beside other fits to the same data.
     splits : callable or None
-        Returns the :class:`hilboost.core.split_settings.SplitSettings` of the learner; only for
+        Returns the :class:`hilboost.core.capabilities.SplitSettings` of the learner; only for
         trees whose minimum weights, constraints and categories recipes adapt to the table.
     """
 
@@ -114,7 +224,16 @@ FLAGS = tuple(field.name for field in fields(Capabilities) if field.type == "boo
 
 
 def of_any(parts: Sequence[Capabilities]) -> Capabilities:
-    """Return the capabilities of a learner each of whose stages is fitted by one of its parts."""
+    """Return the capabilities of a learner each of whose stages is fitted by one of its parts.
+
+    Parameters
+    ----------
+    parts : sequence of Capabilities
+
+    Returns
+    -------
+    Capabilities
+    """
     common: dict[str, Any] = {name: all(getattr(part, name) for part in parts) for name in FLAGS}
     return replace(
         Capabilities(**common),

@@ -1,15 +1,54 @@
-"""Discovery of classes in the modules of a package, and tables of them by name."""
+"""Names and classes of packages, which are imported on first use, and tables of them."""
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache, partial
 from importlib import import_module
 from inspect import isabstract
 from operator import itemgetter
 from pkgutil import walk_packages
 from types import MappingProxyType, ModuleType
-from typing import TypeVar
+from typing import Any, TypeVar
+
+
+def by_word(texts: Mapping[str, str]) -> dict[str, str]:
+    """Map each word of the texts to the key of its text."""
+    return {word: key for key, text in texts.items() for word in text.split()}
+
+
+@contextmanager
+def without_collections() -> Iterator[None]:
+    """Look for garbage among new objects once, at the end: most of what is loaded stays."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+            gc.collect(1)  # moves them to the oldest generation
+
+
+def names_of(
+    package: str, modules: Mapping[str, str], find: Callable[[str], Any] | None = None
+) -> Callable[[str], Any]:
+    """Return the ``__getattr__`` of a package; ``find`` returns other values, or ``None``."""
+    homes = by_word(modules)
+
+    def find_name(name: str) -> Any:
+        with without_collections():
+            if name in homes:
+                return getattr(import_module(f"{package}.{homes[name]}"), name)
+            found = None if find is None else find(name)
+        if found is None:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return found
+
+    return find_name
+
 
 T = TypeVar("T")
 

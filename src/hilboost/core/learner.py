@@ -9,14 +9,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from hilboost.core.base_model import Stage, Term
-from hilboost.core.capabilities import DECLARED, Capabilities
+from hilboost.core.capabilities import DECLARED, Capabilities, SplitSettings
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter
 from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
 from hilboost.core.several_stages import FittedStages, StageRequest
-from hilboost.core.split_settings import SplitSettings
 
 _REPLACED = {
     "among_workers": "declare Capabilities(prepare_among_workers=...)",

@@ -1,13 +1,11 @@
-"""Tables whose entries list several words."""
+"""Texts of messages: numbers and nouns, and records with arrays."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
 
-
-def by_word(texts: Mapping[str, str]) -> dict[str, str]:
-    """Map each word of the texts to the key of its text."""
-    return {word: key for key, text in texts.items() for word in text.split()}
+import numpy as np
 
 
 def counted(n: int, noun: str) -> str:
@@ -18,3 +16,16 @@ def counted(n: int, noun: str) -> str:
 def with_article(noun: str) -> str:
     """Return a noun with its article, as in "a dict" and "an int"."""
     return f"{'an' if noun[:1] in 'AEIOaeio' else 'a'} {noun}"
+
+
+def brief_repr(record: Any) -> str:
+    """Return the ``repr`` of a dataclass with the shapes of its arrays instead of their entries."""
+    shown = []
+    for field in fields(record):
+        value = getattr(record, field.name)
+        if isinstance(value, np.ndarray):
+            value = f"<{' × '.join(map(str, value.shape))} {value.dtype}>"
+        elif isinstance(value, float):
+            value = f"{value:.6g}"
+        shown.append(f"{field.name}={value}")
+    return f"{type(record).__name__}({', '.join(shown)})"

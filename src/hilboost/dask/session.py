@@ -15,11 +15,10 @@ from typing import Any
 from distributed import get_worker, secede
 from distributed.comm import get_address_host
 
-from hilboost.workers.exchange import WorkerLost
+from hilboost.workers.exchange import SocketExchange, WorkerLost
 from hilboost.workers.fit import WorkerTask, fit_share
 from hilboost.workers.partitions import Partition
 from hilboost.workers.progress import Progress, StageRecord
-from hilboost.workers.sockets import SocketExchange
 
 # By fit and worker: several workers may live in one process.
 _listeners: dict[tuple[bytes, str], socket.socket] = {}

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hilboost.core.lazy import names_of
+from hilboost.core.discovery import names_of
 
 if TYPE_CHECKING:
-    from hilboost.engine.binned_outputs import add_trees_on_bins
     from hilboost.engine.constraints import MonotonicOrder
     from hilboost.engine.ops.cpu.category_splits import MAX_LEVELS, SET_WORDS
     from hilboost.engine.ops.cpu.criterion import leaf_values
@@ -23,25 +22,24 @@ if TYPE_CHECKING:
         add_interactions,
         add_values,
     )
-    from hilboost.engine.series import RequestedStages
     from hilboost.engine.settings import TreeSettings, VectorSettings
-    from hilboost.engine.stage import fit_stages
+    from hilboost.engine.stage import RequestedStages, fit_stages
+    from hilboost.engine.table import add_trees_on_bins
     from hilboost.engine.tree import Forest, Tree, flat_trees
     from hilboost.engine.tree_data import TreeData, prepare_trees
     from hilboost.engine.vector import prepare_vector_trees
 
 # Imported on first use: trees with scalar leaves do not need those with vector leaves.
 _MODULES = {
-    "binned_outputs": "add_trees_on_bins",
     "constraints": "MonotonicOrder",
     "ops.cpu.category_splits": "MAX_LEVELS SET_WORDS",
     "ops.cpu.criterion": "leaf_values",
     "ops.cpu.leaf_paths": "LeafPaths leaf_paths",
     "ops.cpu.leaves": "add_leaf_values",
     "ops.cpu.shapley": "MOST_PLAYERS GaussRules TreeGame add_interactions add_values",
-    "series": "RequestedStages",
     "settings": "TreeSettings VectorSettings",
-    "stage": "fit_stages",
+    "stage": "RequestedStages fit_stages",
+    "table": "add_trees_on_bins",
     "tree": "Forest Tree flat_trees",
     "tree_data": "TreeData prepare_trees",
     "vector": "prepare_vector_trees",

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from hilboost.backends.exact_sums import masses_of_groups
 from hilboost.core.dtypes import Floats
-from hilboost.reductions.rounding import ROUNDING, are_close, ends_of_equals
+from hilboost.reductions.rows import ROUNDING, are_close, ends_of_equals
 
 _HIGHEST = np.finfo(np.float64).max
 

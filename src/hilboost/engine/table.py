@@ -13,10 +13,14 @@ from numpy.typing import NDArray
 from hilboost.backends.random_bits import Purpose, key_of
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core import dtypes
+from hilboost.core.base_model import Term
 from hilboost.core.dtypes import Floats
 from hilboost.core.exchange import RowShare
 from hilboost.engine.edges import column_edges
+from hilboost.engine.ops.cpu.binned_forest import add_forest_on_bins
 from hilboost.engine.ops.cpu.binning import BinEdges, BinTable, pack_bins
+from hilboost.engine.ops.cpu.traverse import FlatForest
+from hilboost.engine.tree import Forest, work_in_blocks
 from hilboost.reductions.draws import draw_rows
 from hilboost.reductions.sums import count
 from hilboost.tables.blocks import BlockTable, DenseTable
@@ -229,3 +233,21 @@ def _pack_block(values: Any, edges: BinEdges, begin: int, words: NDArray[np.uint
     """Pack a block of rows (m, d), the first of which is ``begin``."""
     m = len(values)
     pack_bins(values, edges, begin, words, np.empty(m), np.empty(m, dtype=np.int64))
+
+
+def add_trees_on_bins(
+    table: BinnedTable, terms: Sequence[Term], raw: Floats, n_threads: int
+) -> None:
+    """Add the outputs of trees that were grown on these bins to ``raw`` (n, r)."""
+    if not terms:
+        return
+    forest = Forest.of(terms)
+    cuts = table.thresholds[forest.trees.column]
+    below = (cuts < forest.trees.threshold[:, None]).sum(axis=1)  # ignored at leaves
+    trees: Any = forest.trees._replace(threshold=below.astype(np.uint8))
+    flat = FlatForest(trees, forest.leaf_masks, forest.flat_leaves)
+
+    def work(rows: slice) -> None:
+        add_forest_on_bins(table.words, table.n_bins - 1, flat, rows.start, rows.stop, raw)
+
+    work_in_blocks(work, table.n_rows, len(terms), n_threads)

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from hilboost import losses
-from hilboost.core.words import by_word
+from hilboost.core.discovery import by_word
 
 # Names in scikit-learn, XGBoost, LightGBM and CatBoost, without their prefix and in lower case
 REGRESSION_LOSSES = by_word(

@@ -28,8 +28,7 @@ from hilboost.learners.tree import TreeLearner
 from hilboost.losses.registry import regression_loss
 from hilboost.model.codecs import TargetCodec
 from hilboost.model.fit_facts import ModelPart, ResolvedParameters
-from hilboost.model.fitted import FittedModel
-from hilboost.model.importances import importances
+from hilboost.model.fitted import FittedModel, importances
 from hilboost.model.summary import not_of_trees
 from hilboost.persistence.stored import StoredModel
 from hilboost.tables.schema import Schema

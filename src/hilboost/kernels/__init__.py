@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hilboost.core.discovery import class_in
-from hilboost.core.lazy import names_of
+from hilboost.core.discovery import class_in, names_of
 
 if TYPE_CHECKING:
     from hilboost.kernels.adapters import CallableKernel, Precomputed, SklearnKernel

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hilboost.backends import array_api
 from hilboost.core.base_model import BaseModel, Term
-from hilboost.core.capabilities import Capabilities
+from hilboost.core.capabilities import Capabilities, SplitSettings
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter
 from hilboost.core.fitted_term import FittedTerm
@@ -19,7 +19,6 @@ from hilboost.core.learner import Learner
 from hilboost.core.operators import OperatorGraph
 from hilboost.core.plain_values import are_finite, are_tables
 from hilboost.core.row_sample import RowSample
-from hilboost.core.split_settings import SplitSettings
 from hilboost.learners.kernel_machine.feature_map import FeatureMap
 from hilboost.learners.kernel_machine.inputs import with_scales
 

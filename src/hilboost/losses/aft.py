@@ -15,8 +15,14 @@ from hilboost.core.gradients import Gradients
 from hilboost.core.loss_kinds import AdaptiveLoss
 from hilboost.core.target import Target
 from hilboost.losses._columns import is_number
-from hilboost.losses._lifetimes import DISTRIBUTIONS, Residuals, likelihood
-from hilboost.losses._survival import UPPER, check_columns, check_no_entry
+from hilboost.losses._survival import (
+    DISTRIBUTIONS,
+    UPPER,
+    Residuals,
+    check_columns,
+    check_no_entry,
+    likelihood,
+)
 from hilboost.losses.log_link import with_bounded_steps
 
 _SMALLEST_LOG, _LARGEST_LOG = np.log(1e-2), np.log(1e2)

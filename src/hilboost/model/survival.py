@@ -13,10 +13,10 @@ from hilboost.core.errors import DataWarning, InvalidData, warn_caller
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
 from hilboost.distributions import TabulatedDistribution
-from hilboost.losses._lifetimes import DISTRIBUTIONS
 from hilboost.losses._risk_sets import Risks
 from hilboost.losses._survival import (
     CAUSE,
+    DISTRIBUTIONS,
     LOWER,
     ONES_AND_TWOS,
     UPPER,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hilboost.losses._lifetimes import DISTRIBUTIONS
+from hilboost.losses._survival import DISTRIBUTIONS
 from hilboost.losses.discrete_hazard import DiscreteHazard
 from hilboost.model.survival import SurvivalCodec, SurvivalCurves
 from hilboost.persistence.require import Arrays, positive, require, require_finite, require_kind

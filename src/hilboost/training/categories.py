@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from hilboost.core.base_model import Stage
+from hilboost.core.capabilities import SplitSettings
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts, InvalidData, InvalidParameter
 from hilboost.core.learner import Learner, splits_of
-from hilboost.core.split_settings import SplitSettings
 from hilboost.encoders.encoding import Averaged, Encoder, Encoding, known_numbers, meet
 from hilboost.learners.mixed import MixedLearner
 from hilboost.model import AdditiveModel

@@ -25,7 +25,7 @@ from hilboost.learners.kernel_machine.metric_learner import MetricKernelLearner
 from hilboost.learners.kernel_machine.tuning.scoring import Rows
 from hilboost.learners.mixed import MixedLearner
 from hilboost.model.additive import AdditiveModel, side_by_side
-from hilboost.model.importances import column_gains
+from hilboost.model.fitted import column_gains
 from hilboost.training.blending import TREES_ALONE, HeldOutOutputs, joined, mass_of
 from hilboost.training.budget import Work, seconds_of_machines
 from hilboost.training.kernel_candidates import (

@@ -11,14 +11,13 @@ import numpy as np
 from hilboost.backends import array_api
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.base_model import Stage, Term
-from hilboost.core.capabilities import Capabilities
+from hilboost.core.capabilities import Capabilities, SplitSettings
 from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.exchange import RowShare
 from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
 from hilboost.core.learner import Learner
 from hilboost.core.row_sample import RowSample
-from hilboost.core.split_settings import SplitSettings
 from hilboost.kernels.description import is_described
 from hilboost.kernels.gram import evaluate, require_memory
 from hilboost.learners.kernel_machine.config import KernelMachineConfig, Workspace

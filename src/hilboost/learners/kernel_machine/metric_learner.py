@@ -15,14 +15,13 @@ from hilboost.backends.random_bits import Purpose, key_of
 from hilboost.backends.row_draws import draw_rows
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.base_model import Term
-from hilboost.core.capabilities import Capabilities
+from hilboost.core.capabilities import Capabilities, SplitSettings
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter, unknown_name
 from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
 from hilboost.core.learner import Learner
 from hilboost.core.row_sample import RowSample
-from hilboost.core.split_settings import SplitSettings
 from hilboost.kernels import Kernel
 from hilboost.kernels.gram import evaluate, row_blocks
 from hilboost.learners.kernel_machine.expansion import KernelExpansion, kernel_with

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hilboost.core.lazy import names_of
+from hilboost.core.discovery import names_of
 
 if TYPE_CHECKING:
     from hilboost.learners.tree.learner import TreeLearner

@@ -9,15 +9,13 @@ from typing import ClassVar, Self
 import numpy as np
 
 from hilboost.core.base_model import Term
-from hilboost.core.capabilities import Capabilities
+from hilboost.core.capabilities import Capabilities, RowDivision, SplitSettings
 from hilboost.core.dtypes import Floats
 from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
 from hilboost.core.learner import Learner
-from hilboost.core.row_division import RowDivision
 from hilboost.core.row_sample import RowSample
 from hilboost.core.several_stages import FittedStages, StageRequest
-from hilboost.core.split_settings import SplitSettings
 from hilboost.engine import (
     MonotonicOrder,
     RequestedStages,

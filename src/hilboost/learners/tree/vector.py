@@ -8,13 +8,12 @@ from typing import ClassVar, Self
 import numpy as np
 
 from hilboost.core.base_model import Term
-from hilboost.core.capabilities import Capabilities
+from hilboost.core.capabilities import Capabilities, SplitSettings
 from hilboost.core.dtypes import Floats
 from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
 from hilboost.core.learner import Learner
 from hilboost.core.row_sample import RowSample
-from hilboost.core.split_settings import SplitSettings
 from hilboost.engine import Tree, TreeData, VectorSettings, fit_stages, prepare_vector_trees
 
 

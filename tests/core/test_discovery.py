@@ -4,7 +4,7 @@ import gc
 
 import pytest
 
-from hilboost.core.lazy import without_collections
+from hilboost.core.discovery import without_collections
 
 
 @pytest.mark.parametrize("enabled", [True, False])
