@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 from tests.loops import files, fresh, hits
 
-from hilboost.backends import compile_notice
-from hilboost.backends.compile_notice import CompileNotice
+from hilboost.backends import compiled
+from hilboost.backends.compiled import CompileNotice
 from hilboost.backends.work_clock import WorkClock, working_seconds
 
 
 @pytest.fixture
 def listen(monkeypatch):
     """Registers the only listener to compilations."""
-    monkeypatch.setattr(compile_notice.event, "_registered", defaultdict(list))
-    return partial(compile_notice.event.register, "numba:compile")
+    monkeypatch.setattr(compiled.event, "_registered", defaultdict(list))
+    return partial(compiled.event.register, "numba:compile")
 
 
 CHAIN = """

@@ -22,19 +22,17 @@ from tests.backends.random_arguments import (
     rules_of,
     scan_scratch,
 )
-from tests.reference import binned_forest as forest_twin
 from tests.reference import binned_leaves as walk_twin
 from tests.reference import binning as binning_twin
 from tests.reference import category_splits as categories_twin
 from tests.reference import column_splits as split_twin
-from tests.reference import compact_gradients as compact_twin
 from tests.reference import criterion as criterion_twin
 from tests.reference import fixed_point as fixed_point_twin
-from tests.reference import grown_tree as tree_twin
 from tests.reference import histogram as histogram_twin
 from tests.reference import isotonic as isotonic_twin
 from tests.reference import joint_columns as joint_twin
 from tests.reference import leaves as leaves_twin
+from tests.reference import nodes as nodes_twin
 from tests.reference import partition as partition_twin
 from tests.reference import quantiles as quantiles_twin
 from tests.reference import row_order as row_order_twin
@@ -50,26 +48,23 @@ from hilboost.backends.threads import ThreadTeam
 from hilboost.core.base_model import Term
 from hilboost.engine import Forest, Tree
 from hilboost.engine.leaves import grown_tree
-from hilboost.engine.ops.cpu import binned_forest as compiled_forest
 from hilboost.engine.ops.cpu import binned_leaves as compiled_walk
 from hilboost.engine.ops.cpu import (
     binning,
     category_splits,
     column_splits,
-    compact_gradients,
     criterion,
     fixed_point,
     histogram,
     partition,
     traverse,
 )
-from hilboost.engine.ops.cpu import grown_tree as compiled_tree
 from hilboost.engine.ops.cpu import joint_columns as compiled_joint
 from hilboost.engine.ops.cpu import leaves as compiled_leaves
 from hilboost.engine.ops.cpu import nodes as fields
 from hilboost.engine.ops.cpu import row_order as compiled_row_order
 from hilboost.engine.ops.cpu.binning import BinTable
-from hilboost.engine.ops.cpu.compact_gradients import Compact
+from hilboost.engine.ops.cpu.fixed_point import Compact
 from hilboost.engine.tree_data import joint_columns
 
 SEEDS = range(4)
@@ -477,7 +472,7 @@ def test_pack_compact(seed, curved):
     learned = all_rows(*draw_gradients(rng, n, 1, curved))
     rounding = fixed_point.Rounding(256.0, 64.0, 1.0, True, np.uint64(0), 0)
     compact = Compact(16 if curved else 0, 20 if curved else 0, 41)
-    for module, keep in compared(compact_gradients, compact_twin):
+    for module, keep in compared(fixed_point, fixed_point_twin):
         ordered, result = np.zeros(n, dtype=np.int32), np.zeros(2, dtype=np.int64)
         module.pack_compact(learned, compact, rounding, 9, 80, ordered, result)
         keep(ordered, result)
@@ -499,7 +494,7 @@ def test_pack_compact_notes_what_does_not_fit(gradient, hessian):
         rounding = fixed_point.Rounding(factor, factor, 1.0, True, np.uint64(0), 0)
         result = np.zeros(2, dtype=np.int64)
         ordered = np.zeros(9, dtype=np.int32)
-        compact_gradients.pack_compact(learned, compact, rounding, 0, 9, ordered, result)
+        fixed_point.pack_compact(learned, compact, rounding, 0, 9, ordered, result)
         assert (result[1] == 0) == fits
 
 
@@ -522,7 +517,7 @@ def test_hessians_of_the_log_loss_follow_from_gradients(seed, weights):
         one, few = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int32)
         total = np.zeros(2, dtype=np.int64)
         fixed_point.pack_one(straight, packing, rounding, 0, n, one)
-        compact_gradients.pack_compact(straight, compact, rounding, 0, n, few, total)
+        fixed_point.pack_compact(straight, compact, rounding, 0, n, few, total)
         results.append((sums, ordered, one, few, total))
     for derived, stored in zip(*results, strict=True):
         np.testing.assert_array_equal(derived, stored)
@@ -653,8 +648,8 @@ def test_write_tree(seed, with_levels, n_leaves):
     nodes[:, fields.DEPTH] = rng.integers(9, size=len(nodes))
     is_category = rng.integers(2, size=10 if with_levels else 0).astype(np.uint8)
     gains, thresholds = rng.normal(size=(2, len(nodes)))
-    for module, keep in compared(compiled_tree, tree_twin):
-        tree = compiled_tree.empty_tree(len(nodes))
+    for module, keep in compared(fields, nodes_twin):
+        tree = fields.empty_tree(len(nodes))
         keep(module.write_tree(nodes, len(nodes), gains, thresholds, is_category, tree), *tree)
 
 
@@ -882,7 +877,7 @@ def test_add_forest_on_bins(n, sets, n_bins):
     bins = rng.integers(n_bins - 1, size=len(forest.trees.column)).astype(np.uint8)
     flat = flat_forest(forest)._replace(trees=forest.trees._replace(threshold=bins))
     before = rng.normal(size=(n, 4))
-    for module, keep in compared(compiled_forest, forest_twin):
+    for module, keep in compared(compiled_walk, walk_twin):
         raw = np.asfortranarray(before)
         module.add_forest_on_bins(table.words, n_bins - 1, flat, n // 3, n, raw)
         keep(raw)

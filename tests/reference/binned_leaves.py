@@ -1,6 +1,7 @@
 """Naive twins of :mod:`hilboost.engine.ops.cpu.binned_leaves`: one row, one step at a time."""
 
 import numpy as np
+from tests.reference import traverse
 from tests.reference.category_splits import level_goes_left
 from tests.reference.histogram import table_of
 
@@ -40,3 +41,9 @@ def binned_leaves(table, tree, categories, words, begin, end, leaf_of_row):
                 goes_left = b <= cut
             node = nodes[node, LEFT if goes_left else RIGHT]
         leaf_of_row[row] = tree.leaf_number[node]
+
+
+def add_forest_on_bins(words, last_bin, forest, begin, end, raw):
+    bins = table_of(words, 8 * len(words)).astype(float)
+    bins[bins == last_bin] = np.nan
+    traverse.add_forest(bins, forest, begin, end, True, raw)

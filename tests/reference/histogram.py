@@ -1,7 +1,7 @@
 """Naive twins of :mod:`hilboost.engine.ops.cpu.histogram`."""
 
 import numpy as np
-from tests.reference.compact_gradients import in_64_bits
+from tests.reference.fixed_point import in_64_bits
 
 
 def bins_of(words, column):

@@ -1,6 +1,6 @@
 """Naive twin of :mod:`hilboost.engine.ops.cpu.joint_columns`: one row and column at a time."""
 
-from tests.reference.compact_gradients import in_64_bits
+from tests.reference.fixed_point import in_64_bits
 
 
 def accumulate_joint(joint, table, ordered, compact, part, is_first, sums, histogram):

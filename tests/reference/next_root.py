@@ -1,7 +1,7 @@
 """Naive twins of :mod:`hilboost.engine.ops.cpu.next_root`."""
 
 from tests.reference.column_splits import unpack
-from tests.reference.compact_gradients import in_64_bits
+from tests.reference.fixed_point import in_64_bits
 
 from hilboost.engine.ops.cpu.histogram import STRIDE
 

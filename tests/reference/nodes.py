@@ -2,15 +2,18 @@
 
 import math
 
+import numpy as np
 from tests.reference.random_bits import mix
 
 from hilboost.engine.ops.cpu.nodes import (
     ARRAY,
     BEGIN,
+    COLUMN,
     DEPTH,
     END,
     LEFT,
     LEFT_ARRAY,
+    MISSING_LEFT,
     N_LEFT,
     N_LEFT_HERE,
     N_NODES,
@@ -66,3 +69,18 @@ def open_children(nodes):
     seed = int(nodes.seeds[node])
     nodes.seeds[[left, left + 1]] = [child_seed(seed, side) for side in (0, 1)]
     control[N_NODES] += 2
+
+
+def write_tree(nodes, n_nodes, gains, thresholds, is_category, tree):
+    nodes, here = nodes[:n_nodes], slice(n_nodes)
+    is_leaf = nodes[:, LEFT] < 0
+    by_level = is_category[nodes[:, COLUMN]] != 0 if len(is_category) else np.zeros(n_nodes, bool)
+    leaves = np.flatnonzero(is_leaf)
+    tree.column[here] = np.where(is_leaf, 0, nodes[:, COLUMN])
+    tree.threshold[here] = np.where(is_leaf, np.inf, np.where(by_level, 0.0, thresholds[here]))
+    tree.missing_right[here] = ~is_leaf & (nodes[:, MISSING_LEFT] == 0)
+    tree.child[here] = np.where(is_leaf, np.arange(n_nodes), nodes[:, LEFT])
+    tree.gain[here] = np.where(is_leaf, 0.0, gains[here])
+    tree.leaf_number[here] = np.where(is_leaf, np.cumsum(is_leaf) - 1, -1)
+    tree.leaves[: len(leaves)] = leaves
+    return nodes[:, DEPTH].max()

@@ -3,9 +3,8 @@
 import numpy as np
 from tests.reference.binned_leaves import binned_leaves
 from tests.reference.fixed_point import absolute_sums, factor_of, pack_gradients, packed_sums
-from tests.reference.grown_tree import write_tree
 from tests.reference.leaves import mark_leaves, newton_leaves
-from tests.reference.nodes import open_root
+from tests.reference.nodes import open_root, write_tree
 
 from hilboost.backends.exact_sums import empty_sums, rounded
 from hilboost.engine.ops.cpu.batch import BEGIN_TREE, STEP

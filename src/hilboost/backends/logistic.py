@@ -1,10 +1,21 @@
-"""Losses and gradients of the log loss of two classes."""
+"""Losses and gradients of the log loss of two classes, and bounds of Newton steps.
+
+Bounded are steps in logarithms of means, odds and hazards.
+"""
 
 from numba import uint64
 
 from hilboost.backends.compiled import compiled, tiny
 from hilboost.backends.elementary import exp_of, log1p_of
-from hilboost.backends.newton_steps import bounded_curvature
+
+LONGEST_STEP = 10.0
+_LEAST = 1.0 / LONGEST_STEP
+
+
+@tiny
+def bounded_curvature(size, factor):
+    """Hessian ``size * factor`` of a gradient of this size, or more for a step within the bound."""
+    return size * (factor if factor > _LEAST else _LEAST)
 
 
 @tiny

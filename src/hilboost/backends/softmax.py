@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hilboost.backends.compiled import compiled
 from hilboost.backends.elementary import exp_of
-from hilboost.backends.newton_steps import bounded_curvature
+from hilboost.backends.logistic import bounded_curvature
 
 _TILE = 512
 """Rows of which all scores lie in the second-level cache."""

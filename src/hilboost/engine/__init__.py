@@ -13,14 +13,15 @@ if TYPE_CHECKING:
     from hilboost.engine.constraints import MonotonicOrder
     from hilboost.engine.ops.cpu.category_splits import MAX_LEVELS, SET_WORDS
     from hilboost.engine.ops.cpu.criterion import leaf_values
-    from hilboost.engine.ops.cpu.leaf_paths import LeafPaths, leaf_paths
     from hilboost.engine.ops.cpu.leaves import add_leaf_values
     from hilboost.engine.ops.cpu.shapley import (
         MOST_PLAYERS,
         GaussRules,
+        LeafPaths,
         TreeGame,
         add_interactions,
         add_values,
+        leaf_paths,
     )
     from hilboost.engine.settings import TreeSettings, VectorSettings
     from hilboost.engine.stage import RequestedStages, fit_stages
@@ -34,9 +35,10 @@ _MODULES = {
     "constraints": "MonotonicOrder",
     "ops.cpu.category_splits": "MAX_LEVELS SET_WORDS",
     "ops.cpu.criterion": "leaf_values",
-    "ops.cpu.leaf_paths": "LeafPaths leaf_paths",
     "ops.cpu.leaves": "add_leaf_values",
-    "ops.cpu.shapley": "MOST_PLAYERS GaussRules TreeGame add_interactions add_values",
+    "ops.cpu.shapley": """
+        GaussRules LeafPaths MOST_PLAYERS TreeGame add_interactions add_values leaf_paths
+    """,
     "settings": "TreeSettings VectorSettings",
     "stage": "RequestedStages fit_stages",
     "table": "add_trees_on_bins",

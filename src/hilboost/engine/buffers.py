@@ -11,7 +11,7 @@ from hilboost.backends.threads import ThreadTeam
 from hilboost.core import dtypes
 from hilboost.engine.ops.cpu.batch import BEGIN_TREE, STEP, empty_batch
 from hilboost.engine.ops.cpu.category_splits import SET_WORDS
-from hilboost.engine.ops.cpu.compact_gradients import Compact
+from hilboost.engine.ops.cpu.fixed_point import Compact
 from hilboost.engine.ops.cpu.histogram import STRIDE, Histograms
 from hilboost.engine.ops.cpu.joint_columns import JointColumns
 from hilboost.engine.ops.cpu.nodes import empty_nodes

@@ -42,8 +42,8 @@ from hilboost.reductions.sums import count
 
 if TYPE_CHECKING:
     from hilboost.engine.ops.cpu.fixed_point import Layout, WeightedGradients
-    from hilboost.engine.ops.cpu.grown_tree import GrownTree
     from hilboost.engine.ops.cpu.leaves import LeafGradients
+    from hilboost.engine.ops.cpu.nodes import GrownTree
     from hilboost.engine.ops.cpu.vector_state import VectorGrowth
 
 

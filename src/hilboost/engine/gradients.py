@@ -17,13 +17,14 @@ from hilboost.core.exchange import RowShare
 from hilboost.engine.buffers import TreeBuffers
 from hilboost.engine.next_root import NextRoot
 from hilboost.engine.ops.cpu.column_splits import Packing
-from hilboost.engine.ops.cpu.compact_gradients import Compact, pack_compact
 from hilboost.engine.ops.cpu.fixed_point import (
+    Compact,
     Layout,
     Rounding,
     WeightedGradients,
     absolute_sums,
     factor_of,
+    pack_compact,
 )
 from hilboost.engine.ops.cpu.row_order import ROWS_PER_BLOCK
 from hilboost.engine.tree_data import TreeData

@@ -15,10 +15,9 @@ from hilboost.engine.driver import Operations
 from hilboost.engine.ops.cpu.category_splits import CategorySplits
 from hilboost.engine.ops.cpu.criterion import leaf_values
 from hilboost.engine.ops.cpu.fixed_point import WeightedGradients
-from hilboost.engine.ops.cpu.grown_tree import GrownTree, empty_tree, write_tree
 from hilboost.engine.ops.cpu.growth import Growth
 from hilboost.engine.ops.cpu.leaves import LeafGradients, RowsOfLeaves, mark_leaves
-from hilboost.engine.ops.cpu.nodes import NodeStore
+from hilboost.engine.ops.cpu.nodes import GrownTree, NodeStore, empty_tree, write_tree
 from hilboost.engine.ops.cpu.operations import n_parts
 from hilboost.engine.row_order import RowOrder, offsets_of
 from hilboost.engine.tree import Tree

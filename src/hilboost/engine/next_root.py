@@ -14,7 +14,7 @@ from hilboost.backends.threads import ThreadTeam
 from hilboost.core import dtypes
 from hilboost.core.dtypes import Floats
 from hilboost.engine.ops.cpu.column_splits import Packing
-from hilboost.engine.ops.cpu.compact_gradients import Compact
+from hilboost.engine.ops.cpu.fixed_point import Compact
 from hilboost.engine.ops.cpu.growth import Growth
 from hilboost.engine.ops.cpu.histogram import OrderedRows
 from hilboost.engine.ops.cpu.next_root import LeafSteps, find_unexpected, write_root

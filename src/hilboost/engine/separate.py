@@ -22,8 +22,8 @@ from hilboost.engine.ops.cpu.batch import DONE, STEP
 from hilboost.engine.ops.cpu.binned_leaves import walk_scratch
 from hilboost.engine.ops.cpu.category_splits import SET_WORDS, CategorySplits
 from hilboost.engine.ops.cpu.fixed_point import Layout, TreeGradients
-from hilboost.engine.ops.cpu.grown_tree import GrownTree, GrownTrees, empty_tree
 from hilboost.engine.ops.cpu.growth import Growth
+from hilboost.engine.ops.cpu.nodes import GrownTree, GrownTrees, empty_tree
 from hilboost.engine.ops.cpu.one_by_one import grow_one_by_one
 from hilboost.engine.ops.cpu.operations import MOST_BINS
 from hilboost.engine.ops.cpu.row_order import ROWS_PER_BLOCK

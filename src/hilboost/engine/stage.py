@@ -25,7 +25,7 @@ from hilboost.engine.leaves import as_tree, grown_tree, leaf_of_rows, newton_ste
 from hilboost.engine.next_root import NextRoot
 from hilboost.engine.ops.cpu.fixed_point import WeightedGradients
 from hilboost.engine.ops.cpu.growth import Growth
-from hilboost.engine.ops.cpu.leaf_rounding import round_values, steps_of_totals, unit_of_outputs
+from hilboost.engine.ops.cpu.leaves import round_values, steps_of_totals, unit_of_outputs
 from hilboost.engine.ops.cpu.nodes import BIN, COLUMN, N_NODES
 from hilboost.engine.ops.cpu.stage_series import HELD_OUT, LEARNED, ONE_STAGE, RowDraws, Series
 from hilboost.engine.row_order import ranks_of_leaves

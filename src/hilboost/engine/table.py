@@ -17,7 +17,7 @@ from hilboost.core.base_model import Term
 from hilboost.core.dtypes import Floats
 from hilboost.core.exchange import RowShare
 from hilboost.engine.edges import column_edges
-from hilboost.engine.ops.cpu.binned_forest import add_forest_on_bins
+from hilboost.engine.ops.cpu.binned_leaves import add_forest_on_bins
 from hilboost.engine.ops.cpu.binning import BinEdges, BinTable, pack_bins
 from hilboost.engine.ops.cpu.traverse import FlatForest
 from hilboost.engine.tree import Forest, work_in_blocks

@@ -8,7 +8,7 @@ from tests.twins import compared
 from hilboost.engine.ops.cpu import next_root
 from hilboost.engine.ops.cpu.binning import BinTable
 from hilboost.engine.ops.cpu.column_splits import Packing
-from hilboost.engine.ops.cpu.compact_gradients import Compact
+from hilboost.engine.ops.cpu.fixed_point import Compact
 from hilboost.engine.ops.cpu.histogram import STRIDE, Histograms, OrderedRows
 from hilboost.engine.ops.cpu.next_root import LeafSteps
 

@@ -4,12 +4,11 @@ from functools import partial
 
 import numpy as np
 import pytest
-from tests.reference import leaf_paths as paths_twin
 from tests.reference import shapley as twin
 from tests.twins import compared
 
 from hilboost import BoostingRegressor
-from hilboost.engine.ops.cpu import leaf_paths, shapley
+from hilboost.engine.ops.cpu import shapley
 from hilboost.engine.tree import flat_trees
 from hilboost.export.shapley import _factors, _gauss_rules, _leaf_values, _paths
 
@@ -43,7 +42,7 @@ def test_paths(seed):
     _, _, terms, trees = forest(seed)
     players = np.array([0, 1, 1, 2, 3], dtype=np.int32)
     for tree in range(len(terms)):
-        for module, keep in compared(leaf_paths, paths_twin):
+        for module, keep in compared(shapley, twin):
             paths = _paths(trees, tree, players)
             for array in paths:
                 array.fill(0)

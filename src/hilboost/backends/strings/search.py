@@ -4,15 +4,20 @@ import numpy as np
 
 from hilboost.backends.compiled import compiled, inner
 from hilboost.backends.strings.bounds import (
+    ROUNDING,
     Problem,
     arrive,
+    enter,
     fill_to_go,
+    keep,
+    leave,
     lower_bound,
+    offer,
     sum_suffixes,
     threshold,
     tighten,
+    value_of,
 )
-from hilboost.backends.strings.counts import ROUNDING, enter, keep, leave, offer, value_of
 
 _RESTARTS = 4
 

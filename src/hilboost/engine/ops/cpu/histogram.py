@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from hilboost.backends.compiled import compiled, inner, tiny
 from hilboost.backends.intrinsics import add_pair, keep_apart, prefetch
-from hilboost.engine.ops.cpu.compact_gradients import in_64_bits
+from hilboost.engine.ops.cpu.fixed_point import in_64_bits
 
 _AHEAD = 128
 """Rows between the one that is added and the one that is asked for, in nodes of many rows."""

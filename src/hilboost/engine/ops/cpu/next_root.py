@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from hilboost.backends.compiled import compiled, inner, tiny
 from hilboost.backends.intrinsics import keep_apart
-from hilboost.engine.ops.cpu.compact_gradients import in_64_bits
+from hilboost.engine.ops.cpu.fixed_point import in_64_bits
 from hilboost.engine.ops.cpu.histogram import STRIDE, Part, accumulate
 from hilboost.engine.ops.cpu.sync import share
 

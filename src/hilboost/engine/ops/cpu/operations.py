@@ -36,12 +36,11 @@ from hilboost.engine.ops.cpu.fixed_point import (
     packed_sums,
 )
 from hilboost.engine.ops.cpu.grow import WHOLE_TREE, grow
-from hilboost.engine.ops.cpu.grown_tree import GrownTree
 from hilboost.engine.ops.cpu.growth import NANOSECONDS_PER_CELL, Growth
 from hilboost.engine.ops.cpu.leaf_words import BLOCK
 from hilboost.engine.ops.cpu.leaves import LeafGradients, LeafNumbers, RowsOfLeaves, leaf_sums
 from hilboost.engine.ops.cpu.node_histogram import NANOSECONDS_PER_WORD
-from hilboost.engine.ops.cpu.nodes import BEGIN, END, NodeStore
+from hilboost.engine.ops.cpu.nodes import BEGIN, END, GrownTree, NodeStore
 from hilboost.engine.ops.cpu.partition import NANOSECONDS_PER_ROW, partition_nodes
 from hilboost.engine.ops.cpu.sync import ABORT, Threads, new_sync
 

@@ -34,7 +34,7 @@ from hilboost.engine.ops.cpu.batch import (
 )
 from hilboost.engine.ops.cpu.binning import offset_of
 from hilboost.engine.ops.cpu.category_splits import flag_level_rows
-from hilboost.engine.ops.cpu.compact_gradients import Compact
+from hilboost.engine.ops.cpu.fixed_point import Compact
 from hilboost.engine.ops.cpu.gathers import MOST_ROWS, flag_eight
 from hilboost.engine.ops.cpu.nodes import ARRAY, BEGIN, BIN, COLUMN, END, LEFT_ARRAY, MISSING_LEFT
 from hilboost.engine.ops.cpu.sync import claim, finish, is_last, publish, share

@@ -40,11 +40,17 @@ from hilboost.engine.ops.cpu.fixed_point import (
     packed_sums,
 )
 from hilboost.engine.ops.cpu.grow import take_steps
-from hilboost.engine.ops.cpu.grown_tree import GrownTree, write_tree
 from hilboost.engine.ops.cpu.growth import Growth
-from hilboost.engine.ops.cpu.leaf_rounding import round_values, steps_of_totals, unit_of_outputs
-from hilboost.engine.ops.cpu.leaves import LeafGradients, RowsOfLeaves, mark_leaves, newton_leaves
-from hilboost.engine.ops.cpu.nodes import BIN, COLUMN, N_NODES, open_root
+from hilboost.engine.ops.cpu.leaves import (
+    LeafGradients,
+    RowsOfLeaves,
+    mark_leaves,
+    newton_leaves,
+    round_values,
+    steps_of_totals,
+    unit_of_outputs,
+)
+from hilboost.engine.ops.cpu.nodes import BIN, COLUMN, N_NODES, GrownTree, open_root, write_tree
 from hilboost.engine.ops.cpu.row_order import arrange_blocks
 from hilboost.engine.ops.cpu.split_constraints import clip_values
 from hilboost.engine.ops.cpu.split_search import SplitRules

@@ -14,7 +14,6 @@ from hilboost.backends.exact_sums import TOP, empty_sums
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core import dtypes
 from hilboost.engine.ops.cpu.fixed_point import Layout, WeightedGradients
-from hilboost.engine.ops.cpu.grown_tree import GrownTree
 from hilboost.engine.ops.cpu.growth import Growth
 from hilboost.engine.ops.cpu.histogram import STRIDE
 from hilboost.engine.ops.cpu.leaves import LeafGradients
@@ -27,6 +26,7 @@ from hilboost.engine.ops.cpu.nodes import (
     LEFT_ARRAY,
     MISSING_LEFT,
     SLOT,
+    GrownTree,
 )
 from hilboost.engine.ops.cpu.operations import CpuOperations, counts
 from hilboost.engine.ops.cuda import blocks

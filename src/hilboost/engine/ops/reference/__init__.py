@@ -9,7 +9,6 @@ from hilboost.backends.exact_sums import add_numbers, empty_sums
 from hilboost.backends.random_bits import bits_of
 from hilboost.core.dtypes import Floats
 from hilboost.engine.ops.cpu.fixed_point import Layout, Rounding, WeightedGradients
-from hilboost.engine.ops.cpu.grown_tree import GrownTree
 from hilboost.engine.ops.cpu.growth import Growth
 from hilboost.engine.ops.cpu.leaves import LeafGradients
 from hilboost.engine.ops.cpu.nodes import (
@@ -21,6 +20,7 @@ from hilboost.engine.ops.cpu.nodes import (
     LEFT_ARRAY,
     MISSING_LEFT,
     SLOT,
+    GrownTree,
 )
 from hilboost.engine.ops.reference.search import Sums, is_category, search, stride_of
 
