@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import expit, logit
 
 from hilboost import Loss
-from hilboost.backends.logistic import logistic
+from hilboost.backends.loss_gradients import logistic
 from hilboost.core.gradients import Gradients
 
 

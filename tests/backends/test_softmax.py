@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from tests.reference import softmax as naive
+from tests.reference import loss_gradients as naive
 
-from hilboost.backends import softmax as compiled
+from hilboost.backends import loss_gradients as compiled
 
 
 def evaluated(module, scores, codes, gap=0):

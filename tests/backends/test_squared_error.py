@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from tests.reference import squared_error as naive
+from tests.reference import loss_gradients as naive
 
-from hilboost.backends import squared_error as compiled
+from hilboost.backends import loss_gradients as compiled
 
 
 @pytest.mark.parametrize("n", [0, 1, 3, 100])

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hilboost.engine.edges import column_edges
+from hilboost.engine.table import column_edges
 
 EPS = np.finfo(np.float64).eps
 

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from tests.reference.histogram import bins_of
 
 from hilboost.backends.threads import ThreadTeam
-from hilboost.engine.edges import column_edges
-from hilboost.engine.table import bin_table
+from hilboost.engine.table import bin_table, column_edges
 
 
 def masses(values, edges, weight=None):

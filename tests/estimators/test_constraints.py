@@ -16,7 +16,7 @@ from hilboost import BoostingClassifier, BoostingRegressor
 from hilboost.core.errors import InvalidParameter
 from hilboost.core.target import Target
 from hilboost.engine.buffers import TreeBuffers
-from hilboost.engine.constraints import MonotonicOrder
+from hilboost.engine.settings import MonotonicOrder
 from hilboost.learners.tree import TreeLearner
 from hilboost.testing.models import predictions
 

@@ -18,7 +18,7 @@ from hilboost import (
     SparseKernelRidge,
 )
 from hilboost.core.errors import InvalidData
-from hilboost.engine.edges import column_edges
+from hilboost.engine.table import column_edges
 from hilboost.kernels import Gaussian
 
 RNG = np.random.default_rng(0)

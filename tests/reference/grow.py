@@ -6,8 +6,7 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
-from tests.reference.draws import draw_columns
-from tests.reference.nodes import child_seed
+from tests.reference.nodes import child_seed, draw_columns
 
 from hilboost.engine.ops.reference.criterion import (
     leaf_score,

@@ -84,3 +84,18 @@ def write_tree(nodes, n_nodes, gains, thresholds, is_category, tree):
     tree.leaf_number[here] = np.where(is_leaf, np.cumsum(is_leaf) - 1, -1)
     tree.leaves[: len(leaves)] = leaves
     return nodes[:, DEPTH].max()
+
+
+def draw_columns(allowed, n_draw, seed, drawn):
+    """Selection sampling with a counter-based generator."""
+    left = int(np.sum(allowed))
+    wanted = min(n_draw, left)
+    state = int(seed)
+    for f, is_allowed in enumerate(allowed):
+        drawn[f] = 0
+        if is_allowed:
+            state = mix(state)
+            if (state >> 11) * 2.0**-53 * left < wanted:
+                drawn[f] = 1
+                wanted -= 1
+            left -= 1

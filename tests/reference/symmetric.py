@@ -6,8 +6,7 @@ import math
 
 import numpy as np
 from tests.reference import grow as best_first
-from tests.reference.draws import draw_columns
-from tests.reference.nodes import child_seed
+from tests.reference.nodes import child_seed, draw_columns
 
 
 def _sides(node, bins, missing_bin, column, cut, missing_left):

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from hilboost.backends.compiled import compiled, inner
 from hilboost.backends.intrinsics import keep_inside
-from hilboost.backends.logistic import LONGEST_STEP, bounded_curvature
+from hilboost.backends.loss_gradients import LONGEST_STEP, bounded_curvature
 from hilboost.backends.random_bits import bits_of
 from hilboost.backends.ranking import all_equal, ideal_of_group, resort_group, sort_group
 

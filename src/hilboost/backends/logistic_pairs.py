@@ -8,7 +8,7 @@ import numpy as np
 
 from hilboost.backends.compiled import compiled, inner, tiny
 from hilboost.backends.intrinsics import keep_apart
-from hilboost.backends.logistic import bounded_curvature
+from hilboost.backends.loss_gradients import bounded_curvature
 from hilboost.backends.ranking import resort_group
 from hilboost.backends.sums_in_eights import sums_of_pairs
 

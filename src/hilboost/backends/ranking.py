@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from hilboost.backends.compiled import compiled, inner
 from hilboost.backends.intrinsics import keep_apart, keep_inside
-from hilboost.backends.logistic import bounded_curvature
+from hilboost.backends.loss_gradients import bounded_curvature
 from hilboost.backends.sums_in_eights import sums_of_pairs
 
 _MOVES_PER_ROW = 24  # more of them are a reason to sort by a heap; no 48 rows need so many

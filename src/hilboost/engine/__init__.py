@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from hilboost.core.discovery import names_of
 
 if TYPE_CHECKING:
-    from hilboost.engine.constraints import MonotonicOrder
     from hilboost.engine.ops.cpu.category_splits import MAX_LEVELS, SET_WORDS
     from hilboost.engine.ops.cpu.criterion import leaf_values
     from hilboost.engine.ops.cpu.leaves import add_leaf_values
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
         add_values,
         leaf_paths,
     )
-    from hilboost.engine.settings import TreeSettings, VectorSettings
+    from hilboost.engine.settings import MonotonicOrder, TreeSettings, VectorSettings
     from hilboost.engine.stage import RequestedStages, fit_stages
     from hilboost.engine.table import add_trees_on_bins
     from hilboost.engine.tree import Forest, Tree, flat_trees
@@ -32,14 +31,13 @@ if TYPE_CHECKING:
 
 # Imported on first use: trees with scalar leaves do not need those with vector leaves.
 _MODULES = {
-    "constraints": "MonotonicOrder",
     "ops.cpu.category_splits": "MAX_LEVELS SET_WORDS",
     "ops.cpu.criterion": "leaf_values",
     "ops.cpu.leaves": "add_leaf_values",
     "ops.cpu.shapley": """
         GaussRules LeafPaths MOST_PLAYERS TreeGame add_interactions add_values leaf_paths
     """,
-    "settings": "TreeSettings VectorSettings",
+    "settings": "MonotonicOrder TreeSettings VectorSettings",
     "stage": "RequestedStages fit_stages",
     "table": "add_trees_on_bins",
     "tree": "Forest Tree flat_trees",

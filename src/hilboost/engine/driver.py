@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 
 from hilboost.core.exchange import RowShare
 from hilboost.engine.ops.cpu.column_splits import NO_GAIN
-from hilboost.engine.ops.cpu.draws import draw_columns
 from hilboost.engine.ops.cpu.growth import Growth, inherit
 from hilboost.engine.ops.cpu.nodes import (
     DEPTH,
@@ -36,6 +35,7 @@ from hilboost.engine.ops.cpu.nodes import (
     RIGHT,
     SLOT,
     NodeStore,
+    draw_columns,
     open_children,
 )
 from hilboost.reductions.sums import count

@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from hilboost.core.dtypes import Floats
 from hilboost.core.row_sample import RowSample
 from hilboost.engine.buffers import TreeBuffers
-from hilboost.engine.constraints import constraints_of, marked_columns
 from hilboost.engine.driver import batch_size, n_spare_leaves
 from hilboost.engine.gradients import Packed
 from hilboost.engine.ops.cpu.category_splits import CategorySplits
@@ -17,7 +16,7 @@ from hilboost.engine.ops.cpu.growth import Growth, GrowthLimits
 from hilboost.engine.ops.cpu.joint_columns import NO_GROUPS
 from hilboost.engine.ops.cpu.nodes import open_root
 from hilboost.engine.ops.cpu.split_search import SplitRules
-from hilboost.engine.settings import TreeSettings
+from hilboost.engine.settings import TreeSettings, constraints_of, marked_columns
 from hilboost.engine.tree_data import TreeData
 
 _UNLIMITED = 2**31

@@ -11,7 +11,6 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.exchange import RowShare
 from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
-from hilboost.engine.constraints import marked_columns
 from hilboost.engine.driver import batch_size, n_spare_leaves
 from hilboost.engine.growth_inputs import projected
 from hilboost.engine.leaves import as_tree, grown_tree, leaf_of_rows, newton_steps
@@ -37,7 +36,7 @@ from hilboost.engine.ops.cpu.vector_state import (
     empty_sums,
 )
 from hilboost.engine.plan import Plan
-from hilboost.engine.settings import VectorSettings
+from hilboost.engine.settings import VectorSettings, marked_columns
 from hilboost.engine.table import bin_table
 from hilboost.engine.tree import Tree
 from hilboost.engine.tree_data import ColumnValues, TreeData

@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from hilboost.backends import array_api
-from hilboost.backends.additive import Factors, additive_block, additive_pulls
 from hilboost.backends.array_api import Array
+from hilboost.backends.kernel_values import Factors, additive_block, additive_pulls
 from hilboost.core.dtypes import Floats
 from hilboost.core.operators import OperatorGraph
 from hilboost.kernels.base import Fields, Kernel, Names

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.special import xlogy
 
-from hilboost.backends.logistic import LONGEST_STEP
+from hilboost.backends.loss_gradients import LONGEST_STEP
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.gradients import Gradients

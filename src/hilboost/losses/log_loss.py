@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from hilboost.backends.logistic import logistic
-from hilboost.backends.softmax import FlatGradients
-from hilboost.backends.softmax import softmax as fused_softmax
+from hilboost.backends.loss_gradients import FlatGradients, logistic
+from hilboost.backends.loss_gradients import softmax as fused_softmax
 from hilboost.core.dtypes import Floats
 from hilboost.core.gradients import Gradients, Structure
 from hilboost.core.link import LogitLink, SoftmaxLink

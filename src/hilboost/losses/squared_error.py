@@ -6,7 +6,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import expit
 
-from hilboost.backends.squared_error import add_squares
+from hilboost.backends.loss_gradients import add_squares
 from hilboost.core.dtypes import RAW, Floats
 from hilboost.core.gradients import Gradients, Structure
 from hilboost.core.link import LogitLink, SoftmaxLink

@@ -13,14 +13,13 @@ from tests.backends.random_arguments import (
     rules_of,
     scan_scratch,
 )
-from tests.reference import draws as draws_twin
 from tests.reference import nodes as nodes_twin
 from tests.reference import split_constraints as constraints_twin
 from tests.reference import split_search as search_twin
 from tests.seeds import seeded
 from tests.twins import compared
 
-from hilboost.engine.ops.cpu import draws, nodes, split_constraints, split_search
+from hilboost.engine.ops.cpu import nodes, split_constraints, split_search
 from hilboost.engine.ops.cpu.category_splits import CategorySplits
 from hilboost.engine.ops.cpu.column_splits import SplitLimits
 
@@ -56,7 +55,7 @@ class Searched(NamedTuple):
 def test_draw_columns(seed, n_draw):
     rng = np.random.default_rng(seed)
     allowed = (rng.uniform(size=20) < 0.7).astype(np.uint8)
-    for module, keep in compared(draws, draws_twin):
+    for module, keep in compared(nodes, nodes_twin):
         drawn = np.full(20, 9, dtype=np.uint8)
         module.draw_columns(allowed, n_draw, np.uint64(seed * 10**15), drawn)
         keep(drawn)

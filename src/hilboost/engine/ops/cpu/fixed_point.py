@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from hilboost.backends.compiled import compiled, inner, tiny
 from hilboost.backends.exact_sums import CHUNK, add_contiguous, gather
-from hilboost.backends.logistic import curvature
+from hilboost.backends.loss_gradients import curvature
 from hilboost.backends.random_bits import bits_of
 from hilboost.engine.ops.cpu.column_splits import Packing
 

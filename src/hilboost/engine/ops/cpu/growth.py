@@ -24,7 +24,6 @@ from hilboost.engine.ops.cpu.batch import (
 )
 from hilboost.engine.ops.cpu.binning import BinTable
 from hilboost.engine.ops.cpu.category_splits import CategorySplits
-from hilboost.engine.ops.cpu.draws import draw_columns
 from hilboost.engine.ops.cpu.histogram import Histograms
 from hilboost.engine.ops.cpu.joint_columns import JointColumns
 from hilboost.engine.ops.cpu.nodes import (
@@ -42,6 +41,7 @@ from hilboost.engine.ops.cpu.nodes import (
     SLOT,
     SPARE,
     NodeStore,
+    draw_columns,
     open_children,
 )
 from hilboost.engine.ops.cpu.partition import RowBuffers

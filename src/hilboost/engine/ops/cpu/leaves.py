@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from hilboost.backends.compiled import compiled, inner
 from hilboost.backends.exact_sums import CHUNK, add_contiguous, clear_sum, gather, rounded_sum
-from hilboost.backends.logistic import curvature
+from hilboost.backends.loss_gradients import curvature
 from hilboost.engine.ops.cpu.criterion import leaf_value
 from hilboost.engine.ops.cpu.nodes import ARRAY, BEGIN, END
 from hilboost.engine.ops.cpu.row_order import ROWS_PER_BLOCK, row_at
@@ -30,7 +30,7 @@ class LeafGradients(NamedTuple):
     ones: NDArray[np.float64]  # (0, 1) float64
     whole: bool  # see :func:`~hilboost.backends.exact_sums.is_whole`
     l2: float  # added to the hessian of a leaf
-    # whether ``hessians`` are the gradients, see :func:`~hilboost.backends.logistic.curvature`
+    # whether ``hessians`` are gradients, see :func:`~hilboost.backends.loss_gradients.curvature`
     logistic: bool = False
 
 
@@ -40,7 +40,7 @@ class LeafNumbers(NamedTuple):
     values: NDArray[np.float64]  # (n, r) float64
     weights: NDArray[np.float64]  # (n, 1) float64: (0, 1) for ones
     whole: bool  # see :func:`~hilboost.backends.exact_sums.is_whole`
-    # whether they are gradients whose :func:`~hilboost.backends.logistic.curvature` is summed, too
+    # whether to sum their :func:`~hilboost.backends.loss_gradients.curvature`, too
     with_curvature: bool
 
 

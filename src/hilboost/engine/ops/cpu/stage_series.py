@@ -14,10 +14,8 @@ from numpy.typing import NDArray
 from hilboost.backends.compiled import inner, tiny
 from hilboost.backends.exact_sums import FIELDS, NOT_FINITE, TOP, add_to_groups
 from hilboost.backends.intrinsics import keep_apart
-from hilboost.backends.logistic import logistic
+from hilboost.backends.loss_gradients import FlatGradients, add_squares, logistic, softmax
 from hilboost.backends.row_draws import hashes_of_rows
-from hilboost.backends.softmax import FlatGradients, softmax
-from hilboost.backends.squared_error import add_squares
 from hilboost.engine.ops.cpu.sync import barrier, share
 
 LEARNED, HELD_OUT = range(2)

@@ -38,11 +38,19 @@ from hilboost.engine.ops.cpu.column_splits import (
     score_channels,
 )
 from hilboost.engine.ops.cpu.criterion import split_gain
-from hilboost.engine.ops.cpu.draws import draw_columns
 from hilboost.engine.ops.cpu.growth import begin_with_root, cut_columns, open_batch
 from hilboost.engine.ops.cpu.histogram import STRIDE
 from hilboost.engine.ops.cpu.node_histogram import complete_columns, cut_sums
-from hilboost.engine.ops.cpu.nodes import BIN, COLUMN, LEFT, MISSING_LEFT, N_NODES, N_ROWS, SLOT
+from hilboost.engine.ops.cpu.nodes import (
+    BIN,
+    COLUMN,
+    LEFT,
+    MISSING_LEFT,
+    N_NODES,
+    N_ROWS,
+    SLOT,
+    draw_columns,
+)
 from hilboost.engine.ops.cpu.partition import count_left, cut_rows
 from hilboost.engine.ops.cpu.split_search import (
     best_of_parts,

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from hilboost.backends.compiled import inner, tiny
 from hilboost.backends.exact_sums import limbs_of, top_for
 from hilboost.backends.intrinsics import float_bits
-from hilboost.backends.logistic import curvature
+from hilboost.backends.loss_gradients import curvature
 from hilboost.engine.ops.cuda.blocks import (
     BEGIN,
     CHILD,

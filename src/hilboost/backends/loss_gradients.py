@@ -1,4 +1,7 @@
-"""Losses and gradients of the log loss of several classes."""
+"""Losses and gradients of the squared error and of the log loss, and bounds of Newton steps.
+
+Bounded are steps in logarithms of means, odds and hazards.
+"""
 
 import math
 from typing import NamedTuple
@@ -7,9 +10,47 @@ import numpy as np
 from numba import uint64
 from numpy.typing import NDArray
 
-from hilboost.backends.compiled import compiled
-from hilboost.backends.elementary import exp_of
-from hilboost.backends.logistic import bounded_curvature
+from hilboost.backends.compiled import compiled, tiny
+from hilboost.backends.elementary import exp_of, log1p_of
+
+LONGEST_STEP = 10.0
+_LEAST = 1.0 / LONGEST_STEP
+
+
+@tiny
+def bounded_curvature(size, factor):
+    """Hessian ``size * factor`` of a gradient of this size, or more for a step within the bound."""
+    return size * (factor if factor > _LEAST else _LEAST)
+
+
+@tiny
+def curvature(hessian, logistic):
+    """The hessian of a row, or that of the log loss of two classes from its gradient.
+
+    The gradient ``g`` is the difference of a probability and 0 or 1, and the hessian
+    ``|g| (1 - |g|)``, or ``|g| / 10`` if that is more.
+    """
+    return bounded_curvature(abs(hessian), 1.0 - abs(hessian)) if logistic else hessian
+
+
+@compiled
+def logistic(y, raw, value, negative, hessian):
+    """``log(1 + exp(raw)) - y raw``, its negative gradient ``y - p`` and hessian ``p (1 - p)``.
+
+    ``y``: (n,) float64, 0 or 1. ``raw``: (n,) float64. ``value``: (n,) float64, written.
+    ``negative``: (n,) float64, written. ``hessian``: (n,) float64 or None: written from the
+    gradients, as :func:`curvature` does.
+    """
+    for i in range(raw.shape[0]):
+        j = uint64(i)
+        x = raw[j]
+        e = exp_of(-abs(x))
+        p = (1.0 if x >= 0.0 else e) / (1.0 + e)
+        value[j] = log1p_of(e) + ((x if x > 0.0 else 0.0) - y[j] * x)
+        negative[j] = y[j] - p
+        if hessian is not None:
+            hessian[j] = curvature(negative[j], True)
+
 
 _TILE = 512
 """Rows of which all scores lie in the second-level cache."""
@@ -77,3 +118,18 @@ def softmax(n_classes, scores, apart, codes, value, totals, gradients):
             p = -negative[own]
             negative[own] = 1.0 - p
             hessian[own] = bounded_curvature(1.0 - p, p) * factor
+
+
+@compiled
+def add_squares(y, raw, is_first, value, negative):
+    """Residuals of one output, and half their squares, which are added to the other outputs' sums.
+
+    ``y``: (n,) float64. ``raw``: (n,) float64. ``is_first``: whether the squares take the place of
+    what is in ``value``. ``value``: (n,) float64, written. ``negative``: (n,) float64, written.
+    """
+    for i in range(raw.shape[0]):
+        j = uint64(i)
+        residual = y[j] - raw[j]
+        half = 0.5 * (residual * residual)
+        value[j] = half if is_first else value[j] + half
+        negative[j] = residual
