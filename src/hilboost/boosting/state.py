@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.boosting.member import EnsembleMember
-from hilboost.boosting.shards import Rotation
+from hilboost.boosting.rotation import Rotation
 from hilboost.core.capabilities import RowDivision
 from hilboost.core.dtypes import Floats
 from hilboost.core.target import Target
-from hilboost.model.fit_facts import FitSnapshot
+from hilboost.model.fit_facts import FitSnapshot, ResolvedParameters
 
 _ROUNDING = 1e-9  # losses below it may be rounding errors
 
@@ -104,6 +104,12 @@ class TrainingState:
     def snapshot_of(self, n_stages: int) -> FitSnapshot | None:
         """Return the snapshot after a number of stages, if there is one."""
         return next((found for found in self.snapshots if found.n_stages == n_stages), None)
+
+    def resolved(self, parameters: ResolvedParameters | None) -> ResolvedParameters | None:
+        """Return the parameters as they are after the last stage."""
+        if parameters is None or self.rotation is None:
+            return parameters
+        return self.rotation.resolved(parameters, self.n_stages)
 
     @property
     def growth(self) -> float:

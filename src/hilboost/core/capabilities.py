@@ -15,7 +15,7 @@ from hilboost.core.exchange import RowShare
 class RowDivision(ABC):
     """Base class of what divides the prepared data of a learner by rows.
 
-    Stages can then learn from shards of the rows (``n_shards``).
+    Stages can then learn from parts of the rows in turn.
     """
 
     @abstractmethod
@@ -173,7 +173,7 @@ class Capabilities:
     in_checkpoints : bool
         Whether files can store a fit that is not complete; implied by ``resumable``.
     row_division : RowDivision or None
-        Divides the prepared data by rows, so that stages can learn from shards.
+        Divides the prepared data by rows, so that stages can learn from parts of them.
     prepare_among_workers : callable or None
         Prepares the rows of one of several workers.  It takes the learner, the arguments of
         ``prepare``, and what connects the workers (:class:`hilboost.core.exchange.RowShare`).

@@ -26,7 +26,6 @@ from hilboost.model.fitted import FittedModel
 from hilboost.persistence.require import DAMAGE, Arrays, require
 from hilboost.training.fingerprints import FitFingerprint, digest, fingerprint, ingredients
 from hilboost.training.recipe import Recipe
-from hilboost.training.shards import resolved_after
 
 if TYPE_CHECKING:  # only checkpoints are files
     from hilboost.persistence.values import ValueReader, ValueWriter
@@ -100,7 +99,7 @@ class Continuation:
         from hilboost.persistence.fitted import resolved_to_file  # imports all output spaces
 
         assert self.fingerprint is not None
-        state, resolved = self.state, resolved_after(self.resolved, self.state)
+        state, resolved = self.state, self.state.resolved(self.resolved)
         snapshots = [
             writer.write(
                 [one.n_stages, [list(pair) for pair in zip(one.raw, one.learners, strict=True)]],

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hilboost.boosting.loop import add_held_out
 from hilboost.boosting.member import EnsembleMember
 from hilboost.boosting.offsets import starting_constant
-from hilboost.boosting.shards import Rotation
+from hilboost.boosting.rotation import Rotation
 from hilboost.boosting.state import TrainingState, Validation
 from hilboost.boosting.units import continued_in_units, in_units
 from hilboost.callbacks.progress_bar import Phases
@@ -144,16 +144,15 @@ def begin(recipe: Recipe, continuation: Continuation | None, n_threads: int) -> 
     for member, own in zip(state.members, rows, strict=True):
         member.rows = own
     able, target = recipe.config.learner.capabilities, recipe.data.target
-    if recipe.shards.at_start == 1:
+    if recipe.rotation.at_start > 1 and able.row_division is not None:
+        state.rotation = Rotation.of(
+            recipe.rotation, target, inputs, state.members, able.row_division, n_threads
+        )
+    else:
         kept = [None] * len(rows) if snapshot is None else snapshot.raw
         for member, X, so_far in zip(state.members, inputs, kept, strict=True):
             raw = _raw_of(member, X, target, so_far, n_threads)
             member.raw = np.asarray(raw, order=able.layout)
-    elif able.row_division is not None:
-        plan, members = recipe.shards, state.members
-        state.rotation = Rotation.of(
-            plan.now, plan.adapts, target, inputs, members, able.row_division, n_threads
-        )
     scored = [
         _scored(one, state.members[0].model(), encoding, snapshot is not None, n_threads)
         for one in recipe.data.validation

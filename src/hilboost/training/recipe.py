@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hilboost.boosting.config import BoostingConfig
+from hilboost.boosting.rotation import RotationPlan
 from hilboost.boosting.state import TrainingState
 from hilboost.core.dtypes import Floats
 from hilboost.core.learner import Learner
@@ -17,7 +18,6 @@ from hilboost.encoders.encoding import Encoder
 from hilboost.model.fit_facts import ModelPart, ResolvedParameters
 from hilboost.reductions.row_splits import Split, last_is_model
 from hilboost.training.data import TrainingData
-from hilboost.training.shards import ShardPlan
 
 if TYPE_CHECKING:  # trees alone do without them
     from hilboost.learners.kernel_machine.metric_learner import MetricKernelLearner
@@ -97,7 +97,7 @@ class Recipe:
     initial_raw: Floats
     data: TrainingData  # training data with the held-out rows
     splits: tuple[Split, ...] = ()  # of the members of a cross-validated ensemble
-    shards: ShardPlan = field(default_factory=ShardPlan)
+    rotation: RotationPlan = field(default_factory=RotationPlan)
     # encoder of category columns that base models cannot read directly
     encoder: Encoder | None = None
     choices: OpenChoices = OpenChoices()

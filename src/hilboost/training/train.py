@@ -38,7 +38,6 @@ from hilboost.training.out_of_fold import calibrated
 from hilboost.training.race import settled
 from hilboost.training.recipe import Outcome, Recipe
 from hilboost.training.run import Clock, FitRun, TimedTeam
-from hilboost.training.shards import resolved_after
 
 if TYPE_CHECKING:
     from hilboost.training.early_kernel_check import EarlyKernelCheck
@@ -335,7 +334,7 @@ def _fitted(recipe: Recipe, initial: InitialState, outcome: Outcome) -> FittedMo
         last_is_model=recipe.last_is_model,
         units=units,
         encoding=initial.encoding,
-        resolved=resolved_after(recipe.resolved, state),
+        resolved=state.resolved(recipe.resolved),
         kernel_machine=summary,
         parts=outcome.parts,
         beside_offsets=data.target.offset is not None,

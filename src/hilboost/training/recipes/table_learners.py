@@ -260,7 +260,7 @@ def kernel_part(p: Mapping[str, Any], recipe: Recipe) -> MetricKernelLearner | N
         and _FEWEST_ROWS <= len(data.X) <= _MOST_ROWS
         and all(len(split.learned) >= _FEWEST_LEARNED for split in recipe.splits)
         and isinstance(data.X, np.ndarray | DenseTable)
-        and not (constrained or p["warm_start"] or recipe.shards.at_start > 1)
+        and not (constrained or p["warm_start"] or recipe.rotation.at_start > 1)
     )
     if not possible:
         return None

@@ -11,6 +11,7 @@ from hilboost.backends.random_bits import Purpose, key_of
 from hilboost.boosting.config import BoostingConfig, EarlyStopping
 from hilboost.boosting.effective_size import WeightScale, warn_of_uneven_weights
 from hilboost.boosting.offsets import steps_beside_offsets
+from hilboost.boosting.rotation import RotationPlan
 from hilboost.boosting.sampling import RowSampling
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter
@@ -42,7 +43,6 @@ from hilboost.training.recipes.table_learners import (
     mixed_rules,
     table_learner,
 )
-from hilboost.training.shards import ShardPlan
 from hilboost.validation.choices import is_name
 from hilboost.validation.weights import warn_of_light_weights
 
@@ -92,12 +92,13 @@ def table_recipe(
     metrics = _metrics(p, resolved, data)
     data, splits = _with_held_out_rows(p, resolved, learner, data, seed)
     n_folds = max(1, len(splits) - last_is_model(splits, data.target))
-    plan = ShardPlan.of(
-        *(parameters["n_shards"], resolved, learner, data.target.n_rows, max(1, len(splits))),
+    rotation = RotationPlan.of(
+        *(parameters, resolved, learner, data.target.n_rows, max(1, len(splits))),
         continued=continuation is not None,
     )
-    data = plan.arranged(data, seed, _may_stay_in_place(learner, data))
-    resolved = replace(resolved, n_shards=plan.now, cv_folds=n_folds)
+    if (order := rotation.order(len(data.X), seed)) is not None:
+        data = data.rows(order, _may_stay_in_place(learner, data))
+    resolved = replace(rotation.resolved(resolved), cv_folds=n_folds)
     _warn_of_weights(p, learner, scale, resolved, data)
     encoder = encoder_for(learner, data, _averaged(begun, data), p["target_encoding"])
     learner = table_learner(settings := replace(settings, encoder=encoder))
@@ -106,7 +107,7 @@ def table_recipe(
         initial_raw,
         data,
         splits=splits,
-        shards=plan,
+        rotation=rotation,
         encoder=encoder,
         resolved=resolved,
         choose_penalty=_penalty_choice(loss, learner, data, initial_raw),
@@ -115,7 +116,7 @@ def table_recipe(
     choices = OpenChoices(learning_rate=is_auto(p["learning_rate"]))
     if is_name(parameters["learner"], "auto"):
         choices = replace(choices, kernel_part=kernel_part(p, recipe))
-        if plan.at_start == 1 and not given.target.is_divided:
+        if rotation.at_start == 1 and not given.target.is_divided:
             first = location_first(table_recipe, parameters, given, recipe, seed)
             recipe = replace(recipe, location_first=first)
     choices = replace(choices, candidates=candidates(settings, recipe, resolved))

@@ -1,11 +1,11 @@
-"""Rotating shards: parts of the rows from which the stages learn in turn."""
+"""Rotation of the rows: shards from which the stages of a fit learn in turn, and their number."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,14 +17,89 @@ from hilboost.boosting.member import EnsembleMember
 from hilboost.core import dtypes
 from hilboost.core.capabilities import RowDivision
 from hilboost.core.dtypes import Floats
+from hilboost.core.errors import InvalidParameter
+from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
+from hilboost.model.fit_facts import ResolvedParameters, is_auto
 
 SHARED_GAIN, EXPECTED_GAIN = 0.7, 0.85
 """Least share of the gain of stages that other rows have, too; at once, and with larger shards."""
 
 STAGES_PER_TEST, STAGES_PER_DECISION = 2, 8
 _SHORTEST_RUN = 16
+_FEWEST_FOR_SHARDS = 500_000
+_MOST_SHARDS = 16
+_ROWS_PER_LEAF = 2000
+_FEWEST_ROWS = 100
+
+
+@dataclass(frozen=True)
+class RotationPlan:
+    """Numbers of shards: 1 if every stage may learn from all rows."""
+
+    # number of shards at the start of the fit, or of the fit that is continued.  The rows are in
+    # the order of these shards.
+    at_start: int = 1
+    now: int = 1  # number of shards for the next stage
+    adapts: bool = False  # whether shards are joined when they are too small
+
+    @classmethod
+    def of(
+        cls,
+        parameters: Mapping[str, Any],  # as given by the user
+        # for a continued fit, with the number of shards after its stages
+        resolved: ResolvedParameters,
+        learner: Learner,
+        n: int,
+        n_folds: int,
+        continued: bool,
+    ) -> Self:
+        """Plan the shards of a fit to n rows."""
+        if not is_auto(parameters["n_shards"]):
+            n_shards = int(parameters["n_shards"])
+            _check(n_shards, learner, n)
+            return cls(n_shards, n_shards)
+        at_start = 1
+        if n_folds == 1 and learner.capabilities.row_division is not None:
+            at_start = most_shards(n, resolved.max_leaf_nodes)
+        goes_on = continued and at_start % resolved.n_shards == 0
+        return cls(at_start, resolved.n_shards if goes_on else at_start, adapts=True)
+
+    def order(self, n: int, seed: int) -> NDArray[np.intp] | None:
+        """Rows in the order of their shards, (n,); ``None`` for the given order."""
+        return None if self.at_start == 1 else deal_rows(n, self.at_start, seed)
+
+    def resolved(self, parameters: ResolvedParameters) -> ResolvedParameters:
+        """Return the parameters with the number of shards for the next stage."""
+        return replace(parameters, n_shards=self.now)
+
+
+def _check(n_shards: int, learner: Learner, n: int) -> None:
+    if n_shards == 1:
+        return
+    if learner.capabilities.row_division is None:
+        raise InvalidParameter(
+            f"n_shards={n_shards} is only supported by learners that divide their data by rows, "
+            f"and {type(learner).__name__} does not; set n_shards=1, or learner='tree'."
+        )
+    if n < n_shards * _FEWEST_ROWS:
+        raise InvalidParameter(
+            f"n_shards={n_shards} would divide the {n} training rows into shards of fewer than "
+            f"{_FEWEST_ROWS} rows; set it to at most {max(1, n // _FEWEST_ROWS)}."
+        )
+
+
+def most_shards(n: int, max_leaf_nodes: int) -> int:
+    """Return the number of shards with which a fit to n rows starts, a power of two.
+
+    A shard has at least 2,000 rows for each leaf of a tree.
+    """
+    n_shards = 1
+    if n >= _FEWEST_FOR_SHARDS:
+        while n_shards < _MOST_SHARDS and n >= 2 * n_shards * _ROWS_PER_LEAF * max_leaf_nodes:
+            n_shards *= 2
+    return n_shards
 
 
 @dataclass
@@ -144,8 +219,7 @@ class Rotation:
     @classmethod
     def of(
         cls,
-        n_shards: int,
-        adapts: bool,
+        plan: RotationPlan,
         target: Target,
         inputs: Sequence[Floats],  # of every member, (n, d) each
         members: Sequence[EnsembleMember],
@@ -154,12 +228,16 @@ class Rotation:
     ) -> Self:
         """Divide the rows for the stages that the members do not have yet."""
         so_far = len(members[0].stages)
-        known = stages_decided(so_far) if adapts else so_far
+        known = stages_decided(so_far) if plan.adapts else so_far
         shards = [
             Shard.of(rows, target, inputs, members, division, known, n_threads)
-            for rows in shard_ranges(len(target.y), n_shards)
+            for rows in shard_ranges(len(target.y), plan.now)
         ]
-        return cls(shards, adapts, [n_shards] * (so_far + 1))
+        return cls(shards, plan.adapts, [plan.now] * (so_far + 1))
+
+    def resolved(self, parameters: ResolvedParameters, n_stages: int) -> ResolvedParameters:
+        """Return the parameters with the number of shards after some stages."""
+        return replace(parameters, n_shards=self.counts[n_stages])
 
     def divide(self, members: Sequence[EnsembleMember]) -> None:
         """Give each shard its part of the learner's data; the members keep only the first one."""

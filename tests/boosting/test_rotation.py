@@ -11,16 +11,15 @@ from tests.cases import assert_same_model
 
 import hilboost
 from hilboost import BoostingClassifier, BoostingRegressor
-from hilboost.boosting import shards as boosting_shards
+from hilboost.boosting import rotation
 from hilboost.boosting.member import EnsembleMember
-from hilboost.boosting.shards import Rotation, deal_rows, number_after, shard_ranges
+from hilboost.boosting.rotation import Rotation, RotationPlan, deal_rows, number_after, shard_ranges
 from hilboost.callbacks import Checkpoint
 from hilboost.core.errors import FitWarning, InvalidParameter
 from hilboost.core.target import Target
 from hilboost.engine import tree_data
 from hilboost.engine.plan import Plan
 from hilboost.learners.tree.learner import TreeRows
-from hilboost.training import shards
 
 SETTINGS = {
     "n_estimators": 7,
@@ -94,7 +93,7 @@ def test_stages_learn_from_the_shards_in_turn():
 def test_a_trial_run_shares_nothing_that_it_changes():
     X, y = table()
     first, trial = (EnsembleMember(np.zeros(1)) for _ in range(2))
-    of_fit = Rotation.of(2, False, Target(y[:, None]), [X], [first], TreeRows(), 1)
+    of_fit = Rotation.of(RotationPlan(2, 2), Target(y[:, None]), [X], [first], TreeRows(), 1)
     for shard, own in zip(of_fit.shards, of_fit.of_trial(trial).shards, strict=True):
         (member,) = own.members
         assert member.stages is trial.stages
@@ -237,8 +236,8 @@ LONG = SETTINGS | {"n_estimators": 35, "n_shards": "auto"}
 @pytest.fixture
 def small_shards(monkeypatch):
     """Shards for small tables, too: eight for 1,000 rows and six leaves."""
-    monkeypatch.setattr(shards, "_FEWEST_FOR_SHARDS", 0)
-    monkeypatch.setattr(shards, "_ROWS_PER_LEAF", 20)
+    monkeypatch.setattr(rotation, "_FEWEST_FOR_SHARDS", 0)
+    monkeypatch.setattr(rotation, "_ROWS_PER_LEAF", 20)
 
 
 def noise(n=1000, share=1.0):
@@ -255,16 +254,14 @@ def n_shards(model):
     [(499_999, 2, 1), (500_000, 31, 8), (1_000_000, 31, 16), (10**8, 31, 16), (10**6, 255, 1)],
 )
 def test_number_of_shards_at_the_start(n, leaves, expected):
-    assert shards.most_shards(n, leaves) == expected
+    assert rotation.most_shards(n, leaves) == expected
     assert expected == 1 or n / expected >= 2000 * leaves
 
 
 def test_gains_are_those_on_two_shards(small_shards, monkeypatch):
     """The oracle computes the losses of the shards of every second stage from predictions."""
     found = []
-    monkeypatch.setattr(
-        boosting_shards, "number_after", lambda n, gains: found.append(list(gains)) or n
-    )
+    monkeypatch.setattr(rotation, "number_after", lambda n, gains: found.append(list(gains)) or n)
     X, y = noise(share=0.3)
     model = BoostingRegressor(**LONG | {"n_estimators": 16}).fit(X, y)
     predicted = [np.full(len(X), y.mean()), *(p.copy() for p in model.staged_predict(X))]
