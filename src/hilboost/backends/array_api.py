@@ -43,7 +43,7 @@ def namespace(array: Array) -> Any:
 
 def device_of(array: Array) -> Any:
     """Where an array lies; ``None`` for NumPy."""
-    return None if isinstance(array, np.ndarray) else array.device
+    return None if namespace(array) is np else array.device
 
 
 def is_on_host(array: Array) -> bool:
@@ -54,7 +54,7 @@ def is_on_host(array: Array) -> bool:
 
 def to_numpy(array: Array) -> np.ndarray:
     """A NumPy array, float64."""
-    if isinstance(array, np.ndarray):
+    if namespace(array) is np:
         return array.astype(np.float64, copy=False)
     if hasattr(array, "get"):  # CuPy
         return np.asarray(array.get(), dtype=np.float64)
@@ -104,7 +104,7 @@ def zeros(shape: tuple[int, ...], like_array: Array, dtype: str) -> Array:
 
 def flat(array: Array) -> Floats | None:
     """A flat view of what compiled loops can overwrite: NumPy arrays of float64 in one piece."""
-    if not isinstance(array, np.ndarray) or array.dtype != np.float64:
+    if namespace(array) is not np or array.dtype != np.float64:
         return None
     return array.reshape(-1, order="A") if array.flags.forc else None
 
@@ -124,23 +124,22 @@ def sqrt(array: Array) -> Array:
 
 
 def _in_place(name: str, array: Array) -> Array:
-    if isinstance(array, np.ndarray):
-        return getattr(np, name)(array, out=array)
-    return getattr(namespace(array), name)(array)
+    xp = namespace(array)
+    function = getattr(xp, name)
+    return function(array, out=array) if xp is np else function(array)
 
 
 def floor_at(array: Array, bound: float) -> Array:
     """Entries below a bound are raised to it, in place where the library can."""
-    if isinstance(array, np.ndarray):
-        return np.maximum(array, bound, out=array)
-    return namespace(array).clip(array, min=bound)
+    xp = namespace(array)
+    return np.maximum(array, bound, out=array) if xp is np else xp.clip(array, min=bound)
 
 
 def clip(array: Array, lowest: float, highest: float) -> Array:
     """Entries outside an interval become its ends, in place where the library can."""
-    if isinstance(array, np.ndarray):
-        return np.clip(array, lowest, highest, out=array)
-    return namespace(array).clip(array, min=lowest, max=highest)
+    xp = namespace(array)
+    in_place = {"out": array} if xp is np else {}
+    return xp.clip(array, lowest, highest, **in_place)
 
 
 def cholesky(
@@ -191,10 +190,10 @@ def _symmetric(matrix: Array) -> Array:
 
 def set_diagonal(matrix: Array, values: Array) -> None:
     """``matrix[i, i] = values[i]``, in place."""
-    if isinstance(matrix, np.ndarray):
+    xp = namespace(matrix)
+    if xp is np:
         matrix[np.diag_indices(len(matrix))] = values
     else:
-        xp = namespace(matrix)
         index = xp.arange(matrix.shape[0], device=device_of(matrix))
         matrix[index, index] = xp.astype(values, matrix.dtype)
 
@@ -206,7 +205,8 @@ def add_to_diagonal(matrix: Array, values: Any) -> Array:
 
 
 def _try_cholesky(matrix: Array, team: ThreadTeam | None) -> Array | None:
-    if isinstance(matrix, np.ndarray):
+    xp = namespace(matrix)
+    if xp is np:
         factor = np.ascontiguousarray(matrix)
         if team is not None:
             is_positive = lapack.factor_by_tiles(factor, team)
@@ -217,7 +217,6 @@ def _try_cholesky(matrix: Array, team: ThreadTeam | None) -> Array | None:
             return None
         _clear_above(factor, team or ThreadTeam())
         return factor
-    xp = namespace(matrix)
     try:
         factor = xp.linalg.cholesky(matrix)
     except Exception:  # every library has its own class for this
@@ -238,7 +237,7 @@ def _clear_above(matrix: Floats, team: ThreadTeam) -> None:
 
 def solve_lower(factor: Array, right: Array, *, transposed: bool = False) -> Array:
     """``L⁻¹ B`` or ``L⁻ᵀ B`` for a lower triangle; ``B`` (m, k) may be overwritten."""
-    if isinstance(factor, np.ndarray):
+    if namespace(factor) is np:
         return _solved(factor, right, transposed)
     if hasattr(factor, "get"):
         from cupyx.scipy.linalg import solve_triangular
@@ -270,7 +269,7 @@ def solve_cholesky(factor: Array, right: Array) -> Array:
 
 def product(left: Array, right: Array, team: ThreadTeam) -> Array:
     """``A B``; threads share tiles of it, which do not depend on their number."""
-    if not isinstance(left, np.ndarray):
+    if namespace(left) is not np:
         return left @ right
     found = np.empty((left.shape[0], right.shape[1]), np.result_type(left, right))
 
@@ -283,7 +282,7 @@ def product(left: Array, right: Array, team: ThreadTeam) -> Array:
 
 def square(matrix: Array, team: ThreadTeam) -> Array:
     """``A'A``, in half the time of a product."""
-    if not isinstance(matrix, np.ndarray):
+    if namespace(matrix) is not np:
         return matrix.T @ matrix
     m = matrix.shape[1]
     found = np.empty((m, m), matrix.dtype)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from itertools import groupby
 
@@ -19,7 +18,7 @@ from hilboost.boosting.sampling import StageKey
 from hilboost.boosting.stages_ahead import StagesAhead
 from hilboost.boosting.state import TrainingState, Validation
 from hilboost.core.base_model import Stage
-from hilboost.core.callback import Event
+from hilboost.core.callback import Event, entered
 from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
 from hilboost.core.loss import Loss
@@ -48,11 +47,7 @@ def boost(
     the same model as an uninterrupted one, and members may be fitted in any order.  After a
     ``KeyboardInterrupt``, the state contains the stages completed before it.
     """
-    with ExitStack() as stack:
-        for callback in config.callbacks:
-            if isinstance(callback, AbstractContextManager):
-                stack.enter_context(callback)
-        stack.enter_context(state.in_whole_stages())
+    with entered(config.callbacks), state.in_whole_stages():
         loss = loss_of_stages(config, target, state)
         _add_stages(LossRecorder(config, target, state, team, validation, others, loss))
 

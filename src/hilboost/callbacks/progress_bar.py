@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
-from hilboost.core.callback import Callback, Event
+from hilboost.core.callback import Callback, Event, entered
 from hilboost.core.packages import required
 
 if TYPE_CHECKING:
@@ -38,14 +38,9 @@ class Phases:
         """Choose the callbacks that display phases."""
         return cls(tuple(one for one in callbacks if isinstance(one, PhaseDisplay)))
 
-    @contextmanager
-    def entered(self) -> Iterator[None]:
+    def entered(self) -> AbstractContextManager[None]:
         """Enter the displays that are context managers; the boosting loop enters them again."""
-        with ExitStack() as stack:
-            for one in self.displays:
-                if isinstance(one, AbstractContextManager):
-                    stack.enter_context(one)
-            yield
+        return entered(self.displays)
 
     @contextmanager
     def __call__(self, name: str, seconds: Callable[[], float] | None = None) -> Iterator[None]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
@@ -97,6 +98,25 @@ class Callback(Protocol):
 
     def __call__(self, event: Event) -> bool | None:
         """Handle the event; return ``True`` to stop the fit."""
+
+
+@contextmanager
+def entered(callbacks: Iterable[object]) -> Iterator[None]:
+    """Enter the callbacks that are context managers.
+
+    Parameters
+    ----------
+    callbacks : iterable of Callback
+
+    Yields
+    ------
+    None
+    """
+    with ExitStack() as stack:
+        for callback in callbacks:
+            if isinstance(callback, AbstractContextManager):
+                stack.enter_context(callback)
+        yield
 
 
 def check_callbacks(callbacks: object) -> None:

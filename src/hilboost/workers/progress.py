@@ -5,13 +5,13 @@ from __future__ import annotations
 import pickle
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from queue import SimpleQueue
 from typing import Any, Self
 
 from hilboost.boosting.config import BoostingConfig
-from hilboost.core.callback import Callback, Event
+from hilboost.core.callback import Callback, Event, entered
 from hilboost.training.continuation import Continuation
 from hilboost.training.fingerprints import FitFingerprint
 
@@ -100,16 +100,14 @@ class Listener(AbstractContextManager["Listener"]):
         self.log, self._callbacks = log, callbacks
         self.ended_after: int | None = None
         self._records: SimpleQueue[StageRecord] = SimpleQueue()
-        self._stack = ExitStack()
+        self._entered = entered(callbacks)
 
     def __enter__(self) -> Self:
-        for callback in self._callbacks:
-            if isinstance(callback, AbstractContextManager):
-                self._stack.enter_context(callback)
+        self._entered.__enter__()
         return self
 
     def __exit__(self, *arguments: Any) -> None:
-        self._stack.__exit__(*arguments)
+        self._entered.__exit__(*arguments)
 
     def hear(self, event: tuple[float, bytes]) -> None:
         """Take an event of the cluster, in any thread."""
