@@ -80,8 +80,7 @@ class EnsembleMember:
         if self.inside is None or not loss.couples_rows:
             return target
         if self._visible is None or self._visible[0] is not target:
-            weight = np.ones(len(target.y)) if target.weight is None else target.weight
-            own = replace(target, weight=np.where(self.inside, weight, 0.0))
+            own = replace(target, weight=np.where(self.inside, target.row_weights, 0.0))
             self._visible = target, own
         return self._visible[1]
 

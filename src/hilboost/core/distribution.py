@@ -19,17 +19,11 @@ _MOST_COUNTS, _PARTS = 2000, 16  # counts that are summed one by one, and parts 
 
 
 @cache
-def _unit_nodes() -> tuple[Floats, Floats]:
+def unit_nodes() -> tuple[Floats, Floats]:
     """Nodes and weights on [0, 1], dense at both ends, where quantiles may be infinite."""
     x, w = np.polynomial.legendre.leggauss(_NODES)
     s, ds = 0.5 * (x + 1), 0.5 * w
     return s**3 * (10 - 15 * s + 6 * s**2), ds * 30 * (s * (1 - s)) ** 2
-
-
-def nodes_between(low: float, high: float) -> tuple[Floats, Floats]:
-    """Return levels and weights of an integral between two levels, (m,) each."""
-    s, w = _unit_nodes()
-    return low + (high - low) * s, (high - low) * w
 
 
 def crps_of_quantiles(y: Floats, below: Floats, quantile: Callable[[Floats], Floats]) -> Floats:
@@ -37,7 +31,7 @@ def crps_of_quantiles(y: Floats, below: Floats, quantile: Callable[[Floats], Flo
 
     ``y`` (n, 1) has the levels ``below`` (n, 1), at which the pinball loss has a kink.
     """
-    s, w = _unit_nodes()
+    s, w = unit_nodes()
     lower, upper = below * s, below + (1 - below) * s
     with np.errstate(invalid="ignore"):  # infinite quantiles of levels 0 and 1
         under = np.where(lower > 0, lower * (y - quantile(lower)), 0.0) * below
@@ -68,7 +62,7 @@ def _nodes(quantile: Callable[[Floats], Floats], n: int) -> Floats:
     largest = float(top.max(initial=0.0))
     if largest <= _MOST_COUNTS:
         return np.tile(np.arange(largest + 2), (n, 1))
-    ends = np.column_stack([np.zeros(n), quantile(np.tile(_unit_nodes()[0], (n, 1))), top])
+    ends = np.column_stack([np.zeros(n), quantile(np.tile(unit_nodes()[0], (n, 1))), top])
     parts = np.sin(0.5 * np.pi * np.arange(1, _PARTS + 1) / _PARTS) ** 2  # dense at both ends
     steps = np.diff(ends, axis=1)[:, :, None] * parts
     inside = np.rint(ends[:, :-1, None] + steps).reshape(n, -1)
@@ -124,13 +118,13 @@ class Distribution(ABC):
     @property
     def mean(self) -> Floats:
         """Mean of each row, (n,)."""
-        levels, weights = nodes_between(0.0, 1.0)
+        levels, weights = unit_nodes()
         return np.asarray(self._quantile(np.tile(levels, (len(self), 1))) @ weights)
 
     @property
     def std(self) -> Floats:
         """Standard deviation of each row, (n,)."""
-        levels, weights = nodes_between(0.0, 1.0)
+        levels, weights = unit_nodes()
         centered = self._quantile(np.tile(levels, (len(self), 1))) - self.mean[:, None]
         return np.sqrt(centered**2 @ weights)
 

@@ -226,6 +226,11 @@ class Target:
         """Numbers of these rows in the whole table, (n,)."""
         return np.arange(len(self.y)) if self.share is None else self.share.numbers
 
+    @property
+    def row_weights(self) -> Floats:
+        """Weights of these rows, (n,): ones if there are none."""
+        return np.ones(len(self.y)) if self.weight is None else self.weight
+
     def with_offset(self, raw: Floats) -> Floats:
         """Add the offsets to predictions of a model.
 

@@ -82,11 +82,6 @@ def is_event(target: Target) -> np.ndarray:
     return np.isfinite(target.y[:, UPPER]) & (target.y[:, LOWER] == target.y[:, UPPER])
 
 
-def weights_of(target: Target) -> Floats:
-    """Weights of all rows, (n,)."""
-    return np.ones(len(target.y)) if target.weight is None else target.weight
-
-
 Derivatives = tuple[Floats, Floats, Floats]
 Mask = NDArray[np.bool_]
 

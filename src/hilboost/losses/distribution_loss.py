@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from hilboost.core.distribution import crps_of_counts, crps_of_quantiles, nodes_between
+from hilboost.core.distribution import crps_of_counts, crps_of_quantiles, unit_nodes
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts, InvalidData
 from hilboost.core.gradients import Gradients
@@ -155,7 +155,7 @@ class DistributionLoss(Loss):
         -------
         tuple of float64 arrays
         """
-        levels, weights = nodes_between(0.0, 1.0)
+        levels, weights = unit_nodes()
         rows = tuple(np.asarray(one)[..., None] for one in p)
         y = self.quantile(levels, rows)
         return tuple(one**2 @ weights for one in self.score(y, rows))

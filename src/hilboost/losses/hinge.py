@@ -120,7 +120,7 @@ class MarginLoss(LeafLoss):
         self, target: Target, raw: Floats, leaves: NDArray[np.int32], n_leaves: int, columns: slice
     ) -> Floats:
         """Compute the minimizer in closed form, from the sorted kinks; cost O(n log n)."""
-        weight = np.ones(len(raw)) if target.weight is None else target.weight
+        weight = target.row_weights
         found = []
         for signs, own in zip(self._signs(target)[:, columns].T, raw[:, columns].T, strict=True):
             # The kinks of the rows of all workers are sorted together.

@@ -156,7 +156,7 @@ class RadialLoss(AdaptiveLoss, LeafLoss):
         are the only sum over outputs there is.
         """
         residual, distance = self._residual(target, raw), self._distances(target, raw)
-        weight = np.ones(len(residual)) if target.weight is None else target.weight
+        weight = target.row_weights
         inside = leaves >= 0
         if columns.stop - columns.start < residual.shape[1]:
             least = RELATIVE_WIDTH * float(np.average(distance, weights=target.weight))

@@ -9,7 +9,7 @@ from typing import Any, Self, cast
 import numpy as np
 from scipy import stats
 
-from hilboost.core.distribution import nodes_between
+from hilboost.core.distribution import unit_nodes
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts, InvalidParameter
 from hilboost.losses.distribution_loss import DistributionLoss, Parameters
@@ -228,7 +228,7 @@ def _integrated(frozen: Any, positive: bool) -> _Standard:
     with np.errstate(all="ignore"):
         mean, std = float(frozen.mean()), float(frozen.std())
         found = _Standard(frozen, positive, _ends(frozen, positive), mean, std)
-        levels, weights = nodes_between(0.0, 1.0)
+        levels, weights = unit_nodes()
         slope, by_logarithm = found.slopes(frozen.ppf(levels))
         information = float(slope**2 @ weights), float((1 + by_logarithm) ** 2 @ weights)
     return replace(found, information=information)

@@ -177,7 +177,7 @@ def _pairs(target: Target, predicted: Floats) -> Floats:
     time = target.y[:, 0]
     order = np.argsort(-time, kind="stable")
     event = target.y[order, 0] == target.y[order, 1]
-    weight = np.ones(len(time)) if target.weight is None else target.weight[order]
+    weight = target.row_weights[order]
     levels, rank = np.unique(predicted[order, 0], return_inverse=True)
     ends = np.append(np.flatnonzero(np.diff(time[order])) + 1, len(time))
     totals, tree = np.empty(3), np.zeros(len(levels) + 1)

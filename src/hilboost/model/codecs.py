@@ -288,7 +288,7 @@ class ClassCodec(TargetCodec):
             return target
         check_class_weight(class_weight, self.classes.tolist())
         codes = target.y[:, 0].astype(np.intp)
-        weight = np.ones(len(codes)) if target.weight is None else target.weight
+        weight = target.row_weights
         if class_weight == "balanced":
             # Use weighted frequencies, so that a weight of 2 is equivalent to repeating the row.
             weighted = replace(target, weight=weight)

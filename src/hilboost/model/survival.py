@@ -22,7 +22,6 @@ from hilboost.losses._survival import (
     UPPER,
     are_ones_and_twos,
     is_event,
-    weights_of,
 )
 from hilboost.losses.discrete_hazard import DiscreteHazard
 from hilboost.model.codecs import TargetCodec
@@ -248,7 +247,7 @@ class SurvivalCodec(TargetCodec):
 
 def _nelson_aalen(target: Target, ends: NDArray[np.bool_]) -> tuple[Floats, Floats]:
     """Times of rows (u,), ascending, and the cumulative hazard of the ends of rows there, (u,)."""
-    time, weight = target.y[:, LOWER], weights_of(target)
+    time, weight = target.y[:, LOWER], target.row_weights
     order = np.lexsort((weight, ends, time))  # sums do not depend on the order of the rows
     time, weight, ends = time[order], weight[order], ends[order]
     first = np.flatnonzero(np.append(True, np.diff(time) > 0)) if len(time) else np.empty(0, int)

@@ -115,7 +115,7 @@ class HeldOutOutputs:
     @cached_property
     def mass(self) -> Floats:
         """The sample weights (n,)."""
-        return mass_of(self.target)
+        return self.target.row_weights
 
     @cached_property
     def each_target(self) -> list[HeldOutOutputs]:
@@ -293,11 +293,6 @@ class HeldOutOutputs:
     def _rows(self, rows: slice | NDArray[Any]) -> HeldOutOutputs:
         target, trees, kernel = self.target.rows(rows), self.trees[rows], self.kernel[rows]
         return replace(self, target=target, trees=trees, kernel=kernel)
-
-
-def mass_of(target: Target) -> Floats:
-    """Return the sample weights (n,)."""
-    return np.ones(len(target.y)) if target.weight is None else target.weight
 
 
 def _mean_and_error(values: Floats, mass: Floats) -> tuple[float, float]:

@@ -26,7 +26,7 @@ from hilboost.learners.kernel_machine.tuning.scoring import Rows
 from hilboost.learners.mixed import MixedLearner
 from hilboost.model.additive import AdditiveModel, side_by_side
 from hilboost.model.fitted import column_gains
-from hilboost.training.blending import TREES_ALONE, HeldOutOutputs, joined, mass_of
+from hilboost.training.blending import TREES_ALONE, HeldOutOutputs, joined
 from hilboost.training.budget import Work, seconds_of_machines
 from hilboost.training.kernel_candidates import (
     FEW_ROWS,
@@ -343,7 +343,7 @@ class KernelTrial:
         return [self._mean_loss(raw, target.rows(own)) for raw, own in zip(raws, rows, strict=True)]
 
     def _mean_loss(self, raw: Floats, target: Target) -> float:
-        mass = mass_of(target)
+        mass = target.row_weights
         return float(mass @ self._recipe.config.loss.value(target, raw)) / float(mass.sum())
 
 

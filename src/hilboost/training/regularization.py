@@ -307,6 +307,5 @@ def _mean_curvature(loss: Loss, target: Target, start: Floats) -> float:
     """Mean of sample weight times hessian at the initial prediction."""
     raw = target.starting_raw(start)
     hessian = loss.with_curvature(target, raw).gradients(target, raw).hessian
-    mass = np.ones(len(raw)) if target.weight is None else target.weight
     curvature = np.ones(len(raw)) if hessian is None else np.median(hessian, axis=1)
-    return max(float((mass * curvature).mean()), 1e-300)
+    return max(float((target.row_weights * curvature).mean()), 1e-300)
