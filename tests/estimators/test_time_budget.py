@@ -16,10 +16,10 @@ from hilboost import (
     save,
 )
 from hilboost.backends.work_clock import paused
-from hilboost.callbacks.time_budget import Pace
 from hilboost.core.errors import FitWarning
 from hilboost.learners.kernel_machine.metric_learner import MetricKernelLearner
 from hilboost.training import budget, early_kernel_check, race
+from hilboost.training.run import Pace
 
 # Other processes may leave little time for a fit.
 pytestmark = pytest.mark.filterwarnings("ignore:time_budget=.* ended the fit after")

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 
 from hilboost.backends.work_clock import working_seconds
-from hilboost.callbacks.time_budget import Pace
 from hilboost.core.callback import Event
 from hilboost.learners.kernel_machine.metric_learner import MetricKernelLearner
 from hilboost.training.budget import in_time
 from hilboost.training.mixture import FIRST_LOOK, KernelTrial
 from hilboost.training.recipe import Outcome
-from hilboost.training.run import FitRun, OutOfTime
+from hilboost.training.run import FitRun, OutOfTime, Pace
 
 _FEWEST_STAGES = 10
 _PROGRESS = 8.0  # sum of learning rates before which trees are too poor to be left out

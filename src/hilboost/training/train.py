@@ -18,7 +18,6 @@ from hilboost.boosting.offsets import range_of
 from hilboost.boosting.state import TrainingState
 from hilboost.boosting.units import in_own_units, losses_in_own_units
 from hilboost.callbacks.progress_bar import Phases
-from hilboost.callbacks.time_budget import TimeBudget
 from hilboost.core.callback import Callback, History
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import FitWarning, IncompatibleParts, InvalidParameter, warn_caller
@@ -37,7 +36,7 @@ from hilboost.training.initial_state import InitialState, begin
 from hilboost.training.out_of_fold import calibrated
 from hilboost.training.race import settled
 from hilboost.training.recipe import Outcome, Recipe
-from hilboost.training.run import Clock, FitRun, TimedTeam
+from hilboost.training.run import Clock, FitRun, TimeBudget, TimedTeam
 
 if TYPE_CHECKING:
     from hilboost.training.early_kernel_check import EarlyKernelCheck

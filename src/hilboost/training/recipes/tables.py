@@ -29,12 +29,20 @@ from hilboost.tables.schema import category_columns
 from hilboost.training.categories import encoder_for
 from hilboost.training.continuation import Continuation
 from hilboost.training.data import TrainingData
-from hilboost.training.defaults import FitTraits, in_fit_weights, in_given_weights, in_rows, resolve
+from hilboost.training.defaults import (
+    FEWEST_EQUAL,
+    FitTraits,
+    in_fit_weights,
+    in_given_weights,
+    in_rows,
+    is_designed,
+    is_hidden,
+    resolve,
+)
 from hilboost.training.initial_state import Start, start_of
 from hilboost.training.locations import location_first
 from hilboost.training.recipe import OpenChoices, Recipe
 from hilboost.training.recipes.candidates import candidates
-from hilboost.training.recipes.designed_tables import FEWEST_EQUAL, is_designed, is_hidden
 from hilboost.training.recipes.table_learners import (
     LearnerSettings,
     as_trees,
