@@ -37,22 +37,31 @@ _TOTAL_RATE = 10.0
 
 
 @dataclass(frozen=True)
-class PreimageLoss(AdaptiveLoss):
-    """A loss evaluated on the decoded labels, for early stopping."""
+class _LossOfLabels(Loss):
+    """A loss of decoded labels, for early stopping; its gradients are those for the points."""
 
     loss: Loss
     embedding: Embedding
     way: str
+
+    def initial_raw(self, target: Target) -> Floats:
+        """Same as for the loss of the points."""
+        return self.loss.initial_raw(target)
+
+    def gradients(self, target: Target, raw: Floats) -> Gradients:
+        """Same as for the loss of the points."""
+        return self.loss.gradients(target, raw)
+
+
+@dataclass(frozen=True)
+class PreimageLoss(_LossOfLabels, AdaptiveLoss):
+    """A loss evaluated on the decoded labels."""
 
     def adapted(self, target: Target, raw: Floats) -> Loss:
         """Return it with the parameter that the loss of the points has at ``raw``."""
         if not self.loss.adaptive:
             return self
         return replace(self, loss=self.loss.adapted(target, raw))
-
-    def initial_raw(self, target: Target) -> Floats:
-        """Same as for the loss of the points."""
-        return self.loss.initial_raw(target)
 
     def value(self, target: Target, raw: Floats) -> Floats:
         """Loss of the points of the true and the decoded labels, (n,)."""
@@ -61,23 +70,12 @@ class PreimageLoss(AdaptiveLoss):
         decoded = self.embedding.encode(self.embedding.decode(raw, self.way))
         return self.loss.value(target, decoded)
 
-    def gradients(self, target: Target, raw: Floats) -> Gradients:
-        """Same as for the loss of the points."""
-        return self.loss.gradients(target, raw)
-
 
 @dataclass(frozen=True)
-class MetricLoss(Loss):
-    """Minus the agreement of decoded and true labels, for early stopping."""
+class MetricLoss(_LossOfLabels):
+    """Minus the agreement of decoded and true labels."""
 
-    loss: Loss
-    embedding: Embedding
-    way: str
     agreement: Callable[[Any, Any], Floats]
-
-    def initial_raw(self, target: Target) -> Floats:
-        """Same as for the loss of the points."""
-        return self.loss.initial_raw(target)
 
     def value(self, target: Target, raw: Floats) -> Floats:
         """Minus the agreement of each row, (n,)."""
@@ -85,10 +83,6 @@ class MetricLoss(Loss):
             return np.empty(0)
         labels = self.embedding.labels_of(target.y[:, : raw.shape[1]])
         return -self.agreement(labels, self.embedding.decode(raw, self.way))
-
-    def gradients(self, target: Target, raw: Floats) -> Gradients:
-        """Same as for the loss of the points."""
-        return self.loss.gradients(target, raw)
 
 
 def output_recipe(
