@@ -57,6 +57,12 @@ class TableBoosting(ShapleyValues, BoostingEstimator):
         "n_shards": (1,),
         **dict.fromkeys(("device", "sketch"), (None,)),
     }
+    # values of parameters for tables on disk
+    supported_on_disk: ClassVar[Mapping[str, tuple[Any, ...]]] = {
+        "learner": ("tree", "auto"),
+        "n_shards": (1,),
+        "warm_start": (False,),
+    }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS
     _learner_names = LEARNERS
 

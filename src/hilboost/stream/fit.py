@@ -20,7 +20,6 @@ from hilboost.stream.source import dataset_of, require_column, table_of, values_
 from hilboost.validation.choices import check_supported_values
 
 Estimator = TypeVar("Estimator")
-_SUPPORTED = {"learner": ("tree", "auto"), "n_shards": (1,), "warm_start": (False,)}
 
 
 def fit(
@@ -176,5 +175,5 @@ def _checked_parameters(model: Any) -> dict[str, Any]:
             f"{type(model).__name__}; call its method fit."
         )
     parameters: dict[str, Any] = model.get_params(deep=False)
-    check_supported_values(parameters, _SUPPORTED, "tables on disk")
+    check_supported_values(parameters, model.supported_on_disk, "tables on disk")
     return parameters
