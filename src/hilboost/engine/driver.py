@@ -34,6 +34,7 @@ from hilboost.engine.ops.cpu.nodes import (
     NODE,
     RIGHT,
     SLOT,
+    GrownTree,
     NodeStore,
     draw_columns,
     open_children,
@@ -43,7 +44,6 @@ from hilboost.reductions.sums import count
 if TYPE_CHECKING:
     from hilboost.engine.ops.cpu.fixed_point import Layout, WeightedGradients
     from hilboost.engine.ops.cpu.leaves import LeafGradients
-    from hilboost.engine.ops.cpu.nodes import GrownTree
     from hilboost.engine.ops.cpu.vector_state import VectorGrowth
 
 
