@@ -127,7 +127,7 @@ class MixedLearner(Learner):
     * If a learner does not support row samples, proposals are compared on the rows that they were
       fitted to, and the gain includes the change of the penalty.
 
-    Only learners that may win make a proposal (:class:`~hilboost.learners.schedule.Schedule`).
+    Only learners that may win make a proposal (:class:`Schedule`).
 
     Kernel machines penalize only their own part of the model.  Rows are divided into fifths by
     their contents, so that equal rows stay together.
