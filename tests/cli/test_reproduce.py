@@ -146,10 +146,13 @@ def test_an_unknown_key_names_the_nearest():
 def test_outside_of_a_clone(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(reproduce, "__file__", str(tmp_path / "reproduce.py"))
-    assert refused("--list") == (
-        "error: The claims are not part of the installed package: run 'hilboost reproduce' in a "
-        "clone of the repository."
-    )
+    for arguments, what in ((["reproduce", "--list"], "The claims are"), (["demo"], "The demo is")):
+        result = CliRunner().invoke(app, arguments)
+        assert result.exit_code == 1
+        assert result.stderr == (
+            f"error: {what} not part of the installed package: run this command in a clone of the "
+            "repository.\n"
+        )
 
 
 def test_runs_and_records_exclude_each_other(tmp_path):

@@ -9,11 +9,11 @@ import subprocess
 import sys
 
 import pytest
+from examples.demo import COMPILED
 from tests.cli.commands import run
 from tests.loops import finish, start
 
 from hilboost.backends.code_files import LEVELS
-from hilboost.cli.demo import COMPILED
 from hilboost.cli.warmup import UseOfCode
 from hilboost.cli.warmup_uses import USES
 

@@ -203,11 +203,11 @@ def demo(
     ),
     quick: Annotated[bool, typer.Option("--quick", help="Use few rounds and few rows.")] = False,
 ) -> None:
-    """Compare hilboost with scikit-learn on bundled data and draw plots (about a minute)."""
+    """Compare with scikit-learn and draw plots. Requires a clone of the repository."""
     required("matplotlib", "hilboost demo")
-    from hilboost.cli.demo import run_demo
+    from hilboost.cli.reproduce import find_clone, module_of
 
-    run_demo(out, quick=quick)
+    module_of(find_clone("The demo is"), "examples.demo").run_demo(out, quick=quick)
 
 
 @_command()
@@ -271,10 +271,10 @@ def reproduce(
     ] = None,
 ) -> None:
     """Reproduce published results. Requires a clone of the repository."""
-    from hilboost.cli.reproduce import find_folder, reproductions
+    from hilboost.cli.reproduce import find_clone, module_of
 
-    folder = find_folder()
-    command = reproductions(folder)
+    clone = find_clone("The claims are")
+    command, folder = module_of(clone, "reproductions.command"), clone / "reproductions"
     if show or key is None:
         typer.echo(command.list_claims(folder))
     else:

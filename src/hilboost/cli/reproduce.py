@@ -1,4 +1,4 @@
-"""``hilboost reproduce``, whose code is in the folder ``reproductions`` of a clone."""
+"""Modules of a clone of the repository: ``hilboost reproduce`` and ``hilboost demo``."""
 
 from __future__ import annotations
 
@@ -12,23 +12,22 @@ from hilboost.cli.errors import CliError
 _FOLDER = "reproductions"
 
 
-def find_folder() -> Path:
-    """Find the folder of the claims, above the working directory or in the package's clone."""
+def find_clone(what: str) -> Path:
+    """Find the clone above the working directory, or that of the package."""
     starts = [Path.cwd(), Path(__file__).resolve().parent]
     for start in starts:
         for parent in (start, *start.parents):
             if any((parent / _FOLDER).glob("*/*.toml")) and (parent / "benchmarks").is_dir():
-                return parent / _FOLDER
+                return parent
     raise CliError(
-        "The claims are not part of the installed package: run 'hilboost reproduce' in a clone of "
-        "the repository."
+        f"{what} not part of the installed package: run this command in a clone of the repository."
     )
 
 
-def reproductions(folder: Path) -> ModuleType:
-    """Import the module that measures the claims of a clone and writes their pages."""
-    sys.path.insert(0, str(folder.parent))
+def module_of(clone: Path, name: str) -> ModuleType:
+    """Import a module from the folders of a clone."""
+    sys.path.insert(0, str(clone))
     try:
-        return import_module(f"{_FOLDER}.command")
+        return import_module(name)
     finally:
-        sys.path.remove(str(folder.parent))
+        sys.path.remove(str(clone))
