@@ -14,10 +14,10 @@ from typer.testing import CliRunner
 
 from hilboost.cli.app import app
 from hilboost.cli.errors import one_line_errors
-from hilboost.cli.peer_options import COMMANDS, OPTIONS
 from hilboost.cli.progress import StageProgress
 from hilboost.core.callback import Event
 from hilboost.core.errors import CacheWarning
+from hilboost.estimators.peer_names import peers
 from hilboost.export.registry import export_formats
 from hilboost.losses.registry import (
     classification_losses,
@@ -105,9 +105,9 @@ def test_the_advice_names_existing_commands_options_and_parameters():
     commands = get_command(app).commands
     options = {flag for one in commands.values() for p in one.params for flag in p.opts}
     names = {flag.lstrip("-").replace("-", "_") for flag in options}
-    assert set(COMMANDS.values()) <= commands.keys()
-    assert not COMMANDS.keys() & commands.keys()
-    assert set(OPTIONS.values()) <= names | {"MODEL", "TABLE"}
+    assert set(peers("commands").values()) <= commands.keys()
+    assert not peers("commands").keys() & commands.keys()
+    assert set(peers("options").values()) <= names | {"MODEL", "TABLE"}
 
 
 def test_version():

@@ -35,15 +35,7 @@ from hilboost.core.errors import (
     first_few,
     shown,
 )
-from hilboost.estimators.peer_names import (
-    ATTRIBUTES,
-    CLASSIFICATION_LOSSES,
-    PARAMETERS,
-    RANKING_LOSSES,
-    REGRESSION_LOSSES,
-    SURVIVAL_LOSSES,
-    same_loss,
-)
+from hilboost.estimators.peer_names import peers, same_loss, same_parameters
 from hilboost.estimators.signatures import public_fit, public_methods, public_prediction
 from hilboost.losses.registry import (
     classification_losses,
@@ -93,14 +85,14 @@ def test_losses_of_other_libraries(estimator, name, match):
 
 
 def test_losses_of_other_libraries_exist_here_under_the_other_name():
-    for names, known in [
-        (REGRESSION_LOSSES, regression_losses()),
-        (CLASSIFICATION_LOSSES, classification_losses()),
-        (RANKING_LOSSES, ranking_losses()),
-        (SURVIVAL_LOSSES, survival_losses()),
-    ]:
-        assert set(names.values()) <= set(known)
-        assert not set(names) & set(known)
+    known = {
+        *regression_losses(),
+        *classification_losses(),
+        *ranking_losses(),
+        *survival_losses(),
+    }
+    assert set(peers("losses").values()) <= known
+    assert not set(peers("losses")) & known
     assert same_loss("deviance", regression_losses()) is None
 
 
@@ -171,8 +163,8 @@ def test_all_suggested_parameters_exist():
         KernelBoostingRegressor,
     ):
         known |= {*estimator().get_params(), *inspect.signature(estimator.fit).parameters}
-    for name, same in PARAMETERS.items():
-        assert set(same) <= known | {"length_scale"}, name
+    for name in peers("parameters"):
+        assert set(same_parameters(name)) <= known, name
         assert name not in known
 
 
@@ -531,7 +523,7 @@ ESTIMATORS = [name for name in hilboost.__all__ if hasattr(getattr(hilboost, nam
 def test_attributes_of_other_libraries(name):
     make = getattr(hilboost, name)
     model = make()
-    for attribute, own in ATTRIBUTES.items():
+    for attribute, own in peers("attributes").items():
         if not hasattr(make, attribute):
             assert not hasattr(model, attribute)
             with pytest.raises(AttributeError, match=f"^{name} has no attribute '{attribute}'; "):

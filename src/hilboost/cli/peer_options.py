@@ -10,43 +10,7 @@ from typing import Any
 from typer.core import TyperCommand, TyperGroup
 
 from hilboost.cli.errors import raise_usage_error
-from hilboost.core.discovery import by_word
-
-COMMANDS = by_word(
-    {
-        "evaluate": "eval score test validate",
-        "export": "convert dump",
-        "fit": "learn train",
-        "inspect": "describe info show",
-        "predict": "apply calc infer",
-        "report": "explain",
-    }
-)
-"""Names of commands elsewhere, and the commands here."""
-
-OPTIONS = by_word(
-    {
-        "dates": "parse_dates",
-        "event": "censored event_column status",
-        "group": "group_column groups query query_id",
-        "ignore": "drop exclude id ignore_column",
-        "metric": "eval_metric metrics scoring",
-        "MODEL": "input_model model model_file",
-        "offset": "exposure",
-        "out": "model_out output output_file output_model output_path save",
-        "proba": "predict_proba probabilities probability",
-        "sep": "delimiter separator",
-        "set": "param params",
-        "TABLE": "data input learn_set train train_data",
-        "target": "label label_column response target_column y",
-        "task": "problem",
-        "threads": "n_jobs",
-        "time_budget": "time_limit timeout",
-        "valid": "eval test test_data test_set val validation valid_data X_val",
-        "weights": "sample_weight weight_column",
-    }
-)
-"""Names of options or parameters, and the options here that replace them; arguments in capitals."""
+from hilboost.estimators.peer_names import peers, same_parameters
 
 _USES = {
     "target": "the target column",
@@ -63,8 +27,8 @@ _WITHOUT_ARGUMENT = {"MODEL": "out", "valid": "TABLE"}
 
 def option_for(name: str, known: Collection[str]) -> str | None:
     """Return the option, or argument in capitals, with the purpose of another library's option."""
-    for one in (name, *_parameters(name)):
-        same = OPTIONS.get(one, one)
+    for one in (name, *same_parameters(name)):
+        same = peers("options").get(one, one)
         same = same if same in known else _WITHOUT_ARGUMENT.get(same, same)
         if same in known:
             return same
@@ -73,13 +37,7 @@ def option_for(name: str, known: Collection[str]) -> str | None:
 
 def parameter_for(name: str) -> str | None:
     """Return the parameter of the estimators that has this name or purpose."""
-    return next((one for one in _parameters(name) if one in _parameters_of_estimators()), None)
-
-
-def _parameters(name: str) -> tuple[str, ...]:
-    from hilboost.estimators.peer_names import PARAMETERS
-
-    return PARAMETERS.get(name, (name,))
+    return next((one for one in same_parameters(name) if one in _parameters_of_estimators()), None)
 
 
 @cache
@@ -102,7 +60,7 @@ class Commands(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the command that the arguments name."""
-        same = COMMANDS.get(args[0])
+        same = peers("commands").get(args[0])
         if same is not None:
             ctx.fail(f"There is no command '{args[0]}'; use 'hilboost {same}'.")
         return super().resolve_command(ctx, args)
@@ -224,7 +182,7 @@ class Command(TyperCommand):
             return f"write the file {same} without an option"
         if same is not None:
             return f"use --{same.replace('_', '-')}"
-        if OPTIONS.get(name, name) == "dates":
+        if peers("options").get(name, name) == "dates":
             return "the model expands its dates itself"
         parameter = parameter_for(name) if "set" in known else None
         return None if parameter is None else f"use --set {parameter}=VALUE"

@@ -16,7 +16,7 @@ from hilboost.core.dtypes import PerRow
 from hilboost.core.errors import InvalidParameter, InvalidType, shown
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
-from hilboost.estimators.peer_names import ATTRIBUTES, COUNTERPARTS
+from hilboost.estimators.peer_names import peers
 from hilboost.estimators.signatures import available_if, public_methods
 from hilboost.model.fitted import FittedModel, StageLearners
 from hilboost.model.summary import is_forest, summary
@@ -39,9 +39,10 @@ class FittedProperties:
             own = type(self).__name__
             if name == "fitted_":
                 raise AttributeError(f"this {own} is not fitted yet; call its method fit first.")
-            known = dir(type(self)) if name in ATTRIBUTES or name in COUNTERPARTS else [name]
-            others = (one for one in COUNTERPARTS.get(name, ()) if one.partition("(")[0] in known)
-            instead = next(others, ATTRIBUTES.get(name))
+            calls, instead = peers("counterparts").get(name, ""), peers("attributes").get(name)
+            known = dir(type(self)) if calls or instead else [name]
+            others = (one for one in calls.split("|") if one.partition("(")[0] in known)
+            instead = next(others, instead)
             if name not in known and instead is not None:
                 raise AttributeError(f"{own} has no attribute {name!r}; use {instead}.")
             return object.__getattribute__(self, name)  # raises the error of this attribute

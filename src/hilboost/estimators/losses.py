@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from hilboost import losses
 from hilboost.core.errors import InvalidParameter, InvalidType, shown, unknown_name
 from hilboost.core.loss import Loss
-from hilboost.estimators.peer_names import of_scikit_learn, same_loss
+from hilboost.estimators.peer_names import peers, same_loss
 from hilboost.losses.registry import (
     SCIPY,
     classification_losses,
@@ -22,10 +23,25 @@ from hilboost.losses.registry import (
     survival_losses,
 )
 
+_OF_SCIKIT_LEARN: dict[str, Callable[[Any], Loss]] = {
+    "PinballLoss": lambda loss: losses.Quantile(float(loss.closs.quantile)),
+    "HuberLoss": lambda loss: losses.Huber(alpha=float(loss.quantile)),
+    "HalfTweedieLoss": lambda loss: losses.Tweedie(float(loss.closs.power)),
+}
+
+
+def _of_scikit_learn(loss: Any) -> Any:  # other objects are returned unchanged
+    """Return the name or the loss that equals an object of ``sklearn._loss``."""
+    kind = type(loss)
+    if not kind.__module__.startswith("sklearn._loss"):
+        return loss
+    make = _OF_SCIKIT_LEARN.get(kind.__name__)
+    return peers("losses").get(kind.__name__.lower(), loss) if make is None else make(loss)
+
 
 def number_loss(loss: Any, parameters: Mapping[str, Any]) -> Loss:
     """Create the loss of a regressor from its parameters."""
-    loss = of_scikit_learn(loss)
+    loss = _of_scikit_learn(loss)
     if isinstance(loss, SCIPY):
         from hilboost.losses.scipy_distribution import ScipyDistribution
 
@@ -43,9 +59,9 @@ def number_loss(loss: Any, parameters: Mapping[str, Any]) -> Loss:
     return _made(loss, lambda cls: cls.for_regressor(parameters))
 
 
-def loss_among(losses: Mapping[str, type[Loss]], loss: Any, parameters: Mapping[str, Any]) -> Loss:
+def loss_among(known: Mapping[str, type[Loss]], loss: Any, parameters: Mapping[str, Any]) -> Loss:
     """Create the loss of a ranker or a survival model from its parameters."""
-    found = losses[_known(loss, losses)] if isinstance(loss, str) else loss
+    found = known[_known(loss, known)] if isinstance(loss, str) else loss
     return _made(found, lambda cls: cls.for_regressor(parameters))
 
 
@@ -55,7 +71,7 @@ def class_loss(loss: Any, n_classes: int) -> Loss:
         from hilboost.losses.log_loss import OneClass
 
         return OneClass()
-    loss = of_scikit_learn(loss)
+    loss = _of_scikit_learn(loss)
     if isinstance(loss, str):
         return make_classification_loss(_known(loss, classification_losses()), n_classes)
     return _made(loss, lambda cls: cls.for_classifier(n_classes))
@@ -119,11 +135,11 @@ def _refuse(name: str) -> None:
 def _known(name: str, names: Collection[str]) -> str:
     """Reject unknown names."""
     if name not in names:
-        for losses, estimator in (
+        for others, estimator in (
             (ranking_losses(), "BoostingRanker"),
             (survival_losses(), "BoostingSurvival"),
         ):
-            if losses.keys() != set(names) and same_loss(name, losses):
+            if others.keys() != set(names) and same_loss(name, others):
                 raise InvalidParameter(f"loss={name!r} is a loss of {estimator}; use it instead.")
         own, colon, _ = name.partition(":")
         made = regression_losses().get(own.lower()) if colon else None

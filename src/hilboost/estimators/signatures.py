@@ -17,7 +17,7 @@ from sklearn.utils._param_validation import InvalidParameterError
 
 from hilboost.core.errors import InvalidParameter, InvalidType
 from hilboost.estimators import sklearn_callbacks
-from hilboost.estimators.peer_names import PARAMETERS, PREDICTIONS, advice
+from hilboost.estimators.peer_names import advice, peers, same_parameters
 from hilboost.validation.choices import is_name
 from hilboost.validation.order import check_order
 
@@ -190,11 +190,10 @@ def _others_with(cls: object, name: str) -> list[str]:
 
     known = [getattr(estimators, one) for one in estimators.__all__]
     same = [one for one in known if traits(one) == traits(cls)]
-    names = PARAMETERS.get(name, (name,))
     return [
         f"{one.__name__}({own}=...)"
         for one in same
-        for own in names
+        for own in same_parameters(name)
         if own in one._get_param_names()
     ]
 
@@ -203,7 +202,7 @@ def _unknown_of_prediction(model: object, method: str, argument: str) -> str:
     """Write the message about an unknown argument of a method that predicts."""
     what = f"{type(model).__name__}.{method} has no argument {argument!r}"
     known = list(signature(getattr(model, method)).parameters)
-    for template in PREDICTIONS.get(argument, ()):
+    for template in peers("predictions").get(argument, "").split("|"):
         instead = template.format(method=method)
         needs_offset = "offset" in instead
         if hasattr(model, instead.partition("(")[0]) and (not needs_offset or "offset" in known):
