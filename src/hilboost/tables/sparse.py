@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csc_array, csr_array, issparse
+from scipy.sparse import bsr_array, coo_array, csc_array, csr_array, dia_array, issparse
 
 from hilboost.backends.row_hashes import add_sparse_hashes
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
-from hilboost.core.words import counted
 from hilboost.tables.blocks import BlockTable, rows_per_block
 
 
@@ -24,125 +24,48 @@ def check_sparse(matrix: Any, what: str = "X") -> None:
     """
     if len(matrix.shape) != 2:
         raise InvalidData(f"{what} must be a table (n, d); got shape {matrix.shape}.")
-    check = _CHECKS.get(matrix.format)
-    fault = None if check is None else check(matrix)
-    if fault is not None:
+    try:
+        _check_arrays(matrix)
+    except (ValueError, TypeError, IndexError, OverflowError) as error:
         raise InvalidData(
-            f"{what} is an inconsistent sparse matrix of format {matrix.format!r}: {fault}; "
+            f"{what} is an inconsistent sparse matrix of format {matrix.format!r}: {error}; "
             "rebuild it from its values, rows, and columns, for instance with "
             "scipy.sparse.coo_array((values, (rows, columns)), shape=(n, d))."
-        )
+        ) from error
 
 
-def _compressed(matrix: Any, n_major: int, n_minor: int, n_data: int) -> str | None:
-    """Check ``csr``, ``csc``, and ``bsr``: compressed rows or columns."""
-    indptr, indices = matrix.indptr, matrix.indices
-    for name, array in (("indptr", indptr), ("indices", indices)):
-        if not _are_integers(array):
-            return f"{name} is not a one-dimensional array of integers"
-    if len(indptr) != n_major + 1:
-        return f"indptr must have {n_major + 1} entries, but has {len(indptr)}"
-    if len(indices) != n_data:
-        return f"it has {counted(n_data, 'value')} but {len(indices)} indices"
-    if indptr[0] != 0:
-        return f"indptr must start with 0, but starts with {indptr[0]}"
-    falls = np.flatnonzero(indptr[1:] < indptr[:-1])
-    if len(falls):
-        return f"indptr decreases after entry {falls[0]}"
-    if indptr[-1] > n_data:
-        return f"indptr ends with {indptr[-1]}, but there are {n_data} values"
-    return _outside(indices[: indptr[-1]], n_minor, "indices")
+_COMPRESSED = {"bsr": bsr_array, "csc": csc_array, "csr": csr_array}
 
 
-def _csr_or_csc(matrix: Any) -> str | None:
-    n_major, n_minor = matrix.shape if matrix.format == "csr" else matrix.shape[::-1]
-    return _no_vector(matrix.data) or _compressed(matrix, n_major, n_minor, len(matrix.data))
+def _check_arrays(matrix: Any) -> None:
+    """Let SciPy check the arrays of a matrix, as it checks those of a new one."""
+    kind, shape = matrix.format, matrix.shape
+    if kind in _COMPRESSED:
+        indices, starts = _integers(matrix.indices, matrix.indptr)
+        if (starts[1:] < starts[:-1]).any():
+            raise ValueError("indptr decreases")
+        _COMPRESSED[kind]((matrix.data, indices, starts), shape=shape).check_format()
+    elif kind == "dia":
+        dia_array((matrix.data, *_integers(matrix.offsets)), shape=shape)
+    elif kind == "coo":
+        coo_array((matrix.data, tuple(_integers(*matrix.coords))), shape=shape)
+    elif kind == "dok":
+        places = np.array(list(matrix.keys()), dtype=np.int64).reshape(-1, 2)
+        coo_array((list(matrix.values()), tuple(places.T)), shape=shape)
+    elif kind == "lil":
+        sizes, others = ([*map(len, lists)] for lists in (matrix.rows, matrix.data))
+        if sizes != others:
+            raise ValueError("its lists of columns and of values have different lengths")
+        rows = np.repeat(np.arange(shape[0]), sizes)
+        values, columns = (list(chain(*lists)) for lists in (matrix.data, matrix.rows))
+        coo_array((values, (rows, np.array(columns, dtype=np.int64))), shape=shape)
 
 
-def _bsr(matrix: Any) -> str | None:
-    (n, d), data = matrix.shape, matrix.data
-    if data.ndim != 3 or min(data.shape[1:]) < 1 or n % data.shape[1] or d % data.shape[2]:
-        return f"data has shape {data.shape}, whose blocks do not divide {n} x {d}"
-    return _compressed(matrix, n // data.shape[1], d // data.shape[2], len(data))
-
-
-def _coo(matrix: Any) -> str | None:
-    fault = _no_vector(matrix.data)
-    if fault is not None:
-        return fault
-    for name, size, array in zip(("rows", "columns"), matrix.shape, matrix.coords, strict=True):
-        if not _are_integers(array):
-            return f"its {name} are not a one-dimensional array of integers"
-        if len(array) != len(matrix.data):
-            return f"it has {counted(len(matrix.data), 'value')} but {len(array)} {name}"
-        fault = _outside(array, size, f"its {name}")
-        if fault is not None:
-            return fault
-    return None
-
-
-def _dia(matrix: Any) -> str | None:
-    offsets, data = matrix.offsets, matrix.data
-    if not _are_integers(offsets):
-        return "offsets is not a one-dimensional array of integers"
-    if data.ndim != 2 or len(data) != len(offsets):
-        return f"it has {len(offsets)} offsets but data of shape {data.shape}"
-    if len(np.unique(offsets)) < len(offsets):
-        return "it has two diagonals with the same offset"
-    return None
-
-
-def _lil(matrix: Any) -> str | None:
-    n, d = matrix.shape
-    if matrix.rows.shape != (n,) or matrix.data.shape != (n,):
-        return f"it has {len(matrix.rows)} lists of columns but {len(matrix.data)} of values"
-    for i, (columns, values) in enumerate(zip(matrix.rows, matrix.data, strict=True)):
-        if len(columns) != len(values):
-            return (
-                f"row {i} has {counted(len(values), 'value')} but {counted(len(columns), 'column')}"
-            )
-        fault = _outside(np.asarray(columns, dtype=np.int64), d, f"the columns of row {i}")
-        if fault is not None:
-            return fault
-    return None
-
-
-def _dok(matrix: Any) -> str | None:
-    places = np.array(list(matrix.keys()), dtype=np.int64).reshape(-1, 2)
-    return _outside(places[:, 0], matrix.shape[0], "its rows") or _outside(
-        places[:, 1], matrix.shape[1], "its columns"
-    )
-
-
-_CHECKS: dict[str, Callable[[Any], str | None]] = {
-    "bsr": _bsr,
-    "coo": _coo,
-    "csc": _csr_or_csc,
-    "csr": _csr_or_csc,
-    "dia": _dia,
-    "dok": _dok,
-    "lil": _lil,
-}
-
-
-def _no_vector(data: Any) -> str | None:
-    if data.ndim != 1:
-        return f"data must have one dimension, but has shape {data.shape}"
-    return None
-
-
-def _are_integers(array: object) -> bool:
-    return isinstance(array, np.ndarray) and array.ndim == 1 and array.dtype.kind in "iu"
-
-
-def _outside(numbers: np.ndarray, size: int, what: str) -> str | None:
-    """Describe the first problem with indices outside of 0 … ``size`` - 1."""
-    if not len(numbers):
-        return None
-    low, high = numbers.min(), numbers.max()
-    if low >= 0 and high < size:
-        return None
-    return f"{what} must be 0 to {size - 1}, but one is {low if low < 0 else high}"
+def _integers(*arrays: NDArray[Any]) -> Sequence[NDArray[Any]]:
+    """Reject indices that SciPy would convert to integers."""
+    if any(array.dtype.kind not in "iu" for array in arrays):
+        raise ValueError("its indices are not integers")
+    return arrays
 
 
 def is_sparse(X: object) -> bool:
