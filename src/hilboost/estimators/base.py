@@ -128,9 +128,7 @@ class BoostingEstimator(FittedProperties, CallbackSupportMixin, ExplainedParamet
         """Number of array entries processed per stage, which determines the number of threads."""
 
     @abstractmethod
-    def _parts(
-        self, codec: TargetCodec, n_outputs: int, stored: StoredModel
-    ) -> tuple[Loss, Learner]:
+    def _parts(self, stored: StoredModel) -> tuple[Loss, Learner]:
         """Create the loss and the learner of a model read from a file."""
 
     def _for_workers(self) -> Self:

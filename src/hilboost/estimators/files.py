@@ -197,7 +197,7 @@ def _built(additive: Any, header: dict[str, Any], arrays: Arrays, reader: ValueR
     require((stored.kernel_machine is not None) == model._is_machine, "machine")
     # Without an encoding, trees can refer only to columns of the table.
     require(stored.encoding is None or stored.kernel_machine is None, "encoding")
-    loss, learner = model._parts(stored.codec, len(additive.initial_raw), stored)
+    loss, learner = model._parts(stored)
     if stored.sharpness is not None:
         loss = loss.with_sharpness(stored.sharpness)
     fitted = stored.fitted(loss, learner)

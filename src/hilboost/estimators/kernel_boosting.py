@@ -210,11 +210,9 @@ class KernelBoosting(ShapleyValues, KernelMachineEstimator):
         p = KernelParameters.of(self.get_params(deep=False))
         return kernel_recipe(p, self._make_loss(data.codec), data, seed)
 
-    def _parts(
-        self, codec: TargetCodec, n_outputs: int, stored: StoredModel
-    ) -> tuple[Loss, Learner]:
+    def _parts(self, stored: StoredModel) -> tuple[Loss, Learner]:
         p = KernelParameters.of(self.get_params(deep=False), stages=stored.stages)
-        return self._make_loss(codec), kernel_learner(p, 1, stored.schema.categories)
+        return self._make_loss(stored.codec), kernel_learner(p, 1, stored.schema.categories)
 
     def _complete(self) -> None:
         """Compute the scale of the standard deviations, so that it is in the file."""

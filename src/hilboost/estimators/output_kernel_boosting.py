@@ -305,10 +305,8 @@ default="from_dtype"
     def _work(self, recipe: Recipe) -> int:
         return int(recipe.data.target.y.size * recipe.data.X.shape[1])
 
-    def _parts(
-        self, codec: TargetCodec, n_outputs: int, stored: StoredModel
-    ) -> tuple[Loss, Learner]:
-        self._check_decode(codec.of_structures().embedding)
+    def _parts(self, stored: StoredModel) -> tuple[Loss, Learner]:
+        self._check_decode(stored.codec.of_structures().embedding)
         require(stored.stages is None or not self._grows_trees(), "stages")
         chosen = self._learner_of(stored.stages)
         learner = self._make_learner(chosen, 1, stored.schema.categories, stored.stages)

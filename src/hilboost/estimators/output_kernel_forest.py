@@ -19,12 +19,9 @@ from hilboost.estimators.output_kernel import OutputKernelEstimator
 from hilboost.estimators.signatures import with_parameters
 from hilboost.estimators.sklearn_callbacks import Relay
 from hilboost.losses.squared_error import SquaredError
-from hilboost.model.codecs import TargetCodec
 from hilboost.model.fitted import FittedModel
 from hilboost.persistence.stored import StoredModel
-from hilboost.training.continuation import Continuation
 from hilboost.training.data import TrainingData
-from hilboost.training.recipe import Recipe
 from hilboost.training.recipes.output_kernels import forest_trees, train_forest
 from hilboost.training.train import TrainingResult
 
@@ -164,16 +161,8 @@ default="from_dtype"
             )
         )
 
-    def _recipe(self, data: TrainingData, seed: int, continuation: Continuation | None) -> Recipe:
-        raise AssertionError("forests are not boosted")
-
-    def _work(self, recipe: Recipe) -> int:
-        raise AssertionError("forests are not boosted")
-
-    def _parts(
-        self, codec: TargetCodec, n_outputs: int, stored: StoredModel
-    ) -> tuple[Loss, Learner]:
-        self._check_decode(codec.of_structures().embedding)
+    def _parts(self, stored: StoredModel) -> tuple[Loss, Learner]:
+        self._check_decode(stored.codec.of_structures().embedding)
         return SquaredError(), forest_trees(self.get_params(deep=False))
 
     def _stages(self, X: object) -> Iterator[Floats]:

@@ -19,8 +19,6 @@ from hilboost.core.callback import Callback
 from hilboost.core.dtypes import Floats, Seed
 from hilboost.core.errors import InvalidColumn, InvalidData, InvalidParameter
 from hilboost.core.gradients import Gradients
-from hilboost.core.learner import Learner
-from hilboost.core.loss import Loss
 from hilboost.core.row_sample import RowSample
 from hilboost.core.target import Target
 from hilboost.estimators.kernel_boosting import KernelMachineEstimator
@@ -35,15 +33,11 @@ from hilboost.learners.kernel_machine.full import FullLearner
 from hilboost.learners.kernel_machine.state import MachineState
 from hilboost.learners.kernel_machine.summary import KernelMachineSummary
 from hilboost.model import AdditiveModel
-from hilboost.model.codecs import TargetCodec
 from hilboost.model.fit_facts import is_auto
 from hilboost.model.fitted import FittedModel
-from hilboost.persistence.stored import StoredModel
 from hilboost.training.categories import check_kernel
-from hilboost.training.continuation import Continuation
 from hilboost.training.data import TrainingData
 from hilboost.training.initial_state import start_of
-from hilboost.training.recipe import Recipe
 from hilboost.training.train import TrainingResult
 
 
@@ -199,14 +193,6 @@ class SubsetEnsemble(KernelMachineEstimator):
                 f"{type(self).__name__}.fit supports one validation set; pass arrays as X_val and "
                 "y_val."
             )
-
-    def _recipe(self, data: TrainingData, seed: int, continuation: Continuation | None) -> Recipe:
-        raise AssertionError("members are not boosted")
-
-    def _parts(
-        self, codec: TargetCodec, n_outputs: int, stored: StoredModel
-    ) -> tuple[Loss, Learner]:
-        raise AssertionError("model files do not support these ensembles")
 
     def _n_observed(self, data: TrainingData) -> int:
         """Return the number of rows as ``subset_size`` counts them."""

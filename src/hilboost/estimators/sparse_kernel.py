@@ -64,12 +64,10 @@ class SparseKernelMachine(ShapleyValues, KernelMachineEstimator):
         p = KernelParameters.of(self.get_params(deep=False), stages="sparse")
         return nested_recipe(p, self._make_loss(data.codec), data, seed)
 
-    def _parts(
-        self, codec: TargetCodec, n_outputs: int, stored: StoredModel
-    ) -> tuple[Loss, Learner]:
+    def _parts(self, stored: StoredModel) -> tuple[Loss, Learner]:
         p = KernelParameters.of(self.get_params(deep=False), stages="sparse")
         learner = nested_learner(p, stored.schema.categories)
-        return self._make_loss(codec), learner
+        return self._make_loss(stored.codec), learner
 
     @property
     def path_(self) -> NDArray[np.int64]:

@@ -212,14 +212,12 @@ class TableBoosting(ShapleyValues, BoostingEstimator):
         """Values of parameters that an estimator sets itself."""
         return {}
 
-    def _parts(
-        self, codec: TargetCodec, n_outputs: int, stored: StoredModel
-    ) -> tuple[Loss, Learner]:
+    def _parts(self, stored: StoredModel) -> tuple[Loss, Learner]:
         columns = stored.schema.categories
         chosen = self._learners(1, columns, stored.stages)
         parameters = {**self._all_parameters(), "learner": chosen}
         learner = stored_learner(parameters, stored.resolved, stored.schema, stored.parts)
-        return self._make_loss(codec), learner
+        return self._make_loss(stored.codec), learner
 
     def _declares(self, capability: str) -> bool:
         """Whether all learners are Learner objects, or names of learners, that declare it."""
