@@ -198,8 +198,7 @@ def ensure_raises(
 
 def read_only(*arrays: Any) -> list[Any]:  # the copies
     """Copy arrays, and make the originals read-only."""
-    copies = [None if array is None else array.copy() for array in arrays]
+    copies = [array.copy() for array in arrays]
     for array in arrays:
-        if array is not None:
-            array.flags.writeable = False
+        array.flags.writeable = False
     return copies

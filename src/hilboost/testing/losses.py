@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from hilboost.core.loss_kinds import AdaptiveLoss
 from hilboost.core.target import Target
 from hilboost.estimators import BoostingClassifier, BoostingRegressor
 from hilboost.losses.registry import gives_probabilities
-from hilboost.testing.contract import ensure, ensure_close, read_only
+from hilboost.testing.contract import Contract, ensure, ensure_close, read_only
 from hilboost.testing.models import BoostingContract
 
 _N = 40
@@ -21,7 +21,72 @@ _STEP = 1e-5
 _LONGEST_STEP = 10.0  # Newton steps beyond it overshoot, and may be shortened to it
 
 
-class LossContract(BoostingContract):
+class GradientContract(Contract):
+    """Checks of the values and derivatives of any loss."""
+
+    _weighted: ClassVar[bool] = False
+
+    def draw(self, weighted: bool = False) -> tuple[Loss, Target, Floats]:
+        """Return a loss, a target, and ``raw``."""
+        raise NotImplementedError
+
+    def test_the_target_is_accepted(self) -> None:
+        """``check`` accepts valid targets."""
+        loss, target, _ = self.draw(self._weighted)
+        loss.check(target)
+
+    def test_shapes(self) -> None:
+        """The initial prediction, values, gradients and hessians have the right shapes."""
+        loss, target, raw = self.draw()
+        start, value = loss.initial_raw(target), loss.value(target, raw)
+        gradients = loss.gradients(target, raw)
+        ensure(start.ndim == 1, f"initial_raw must return shape (r,); got {start.shape}.")
+        ensure(value.shape == (len(raw),), f"value must return shape (n,); got {value.shape}.")
+        for name, array in (
+            ("negative_gradient", gradients.negative_gradient),
+            ("hessian", gradients.hessian),
+        ):
+            if array is not None:
+                ensure(
+                    array.shape == raw.shape,
+                    f"{name} must have the shape of raw, {raw.shape}; got {array.shape}.",
+                )
+        ensure(
+            gradients.hessian is None or bool((gradients.hessian >= 0).all()),
+            "The hessian must not have negative entries.",
+        )
+
+    def test_inputs_are_not_changed(self) -> None:
+        """The methods do not modify ``raw`` or the target, in either memory layout."""
+        for order in ("C", "F"):
+            loss, target, raw = self.draw(self._weighted)
+            raw = np.array(raw, order=order)
+            arrays = [one for one in (raw, target.y, target.weight) if one is not None]
+            copies = read_only(*arrays)
+            loss.initial_raw(target)
+            loss.value(target, raw)
+            loss.gradients(target, raw)
+            loss.inverse_link(raw)
+            for array, copied in zip(arrays, copies, strict=True):
+                ensure_close(array, copied, "The loss must not modify its inputs.")
+
+    def test_far_away_nothing_overflows(self) -> None:
+        """Values and derivatives are finite for large ``raw``."""
+        loss, target, raw = self.draw()
+        for far in (raw + 1e4, raw - 1e4, 1e3 * raw):
+            gradients = loss.gradients(target, far)
+            for name, array in (
+                ("value", loss.value(target, far)),
+                ("negative", gradients.negative_gradient),
+                ("hessian", gradients.hessian),
+            ):
+                ensure(
+                    array is None or np.isfinite(array).all(),
+                    f"{name} must be finite for large raw.",
+                )
+
+
+class LossContract(GradientContract, BoostingContract):
     """Tests of a loss: derivatives, initial prediction, weights, leaves, and a model with the loss.
 
     Attributes
@@ -50,6 +115,7 @@ class LossContract(BoostingContract):
     classifier: bool = False
     hessian: Literal["exact", "bound"] | float = "exact"
     best_leaves: bool = True
+    _weighted = True
 
     @classmethod
     def of(cls, part: Any, *arrays: Any, **attributes: Any) -> Self:
@@ -106,42 +172,6 @@ class LossContract(BoostingContract):
         target = Target(y, rng.uniform(0.2, 3, _N) if weighted else None)
         start = loss.initial_raw(target)
         return loss, target, start + rng.normal(size=(_N, len(start))) * 0.7
-
-    def test_the_target_is_accepted(self) -> None:
-        """``check`` accepts valid targets."""
-        loss, target, _ = self.draw(weighted=True)
-        loss.check(target)
-
-    def test_shapes(self) -> None:
-        """The initial prediction, values, gradients and hessians have the right shapes."""
-        loss, target, raw = self.draw()
-        start, value = loss.initial_raw(target), loss.value(target, raw)
-        gradients = loss.gradients(target, raw)
-        ensure(start.ndim == 1, f"initial_raw must return shape (r,); got {start.shape}.")
-        ensure(value.shape == (_N,), f"value must return shape (n,); got {value.shape}.")
-        for name, array in (
-            ("negative_gradient", gradients.negative_gradient),
-            ("hessian", gradients.hessian),
-        ):
-            if array is not None:
-                ensure(
-                    array.shape == raw.shape,
-                    f"{name} must have the shape of raw, {raw.shape}; got {array.shape}.",
-                )
-
-    def test_inputs_are_not_changed(self) -> None:
-        """The methods do not modify ``raw`` or the target, in either memory layout."""
-        for order in ("C", "F"):
-            loss, target, raw = self.draw(weighted=True)
-            raw = np.array(raw, order=order)
-            arrays = (raw, target.y, target.weight)
-            copies = read_only(*arrays)
-            loss.initial_raw(target)
-            loss.value(target, raw)
-            loss.gradients(target, raw)
-            loss.inverse_link(raw)
-            for array, copied in zip(arrays, copies, strict=True):
-                ensure_close(array, copied, "The loss must not modify its inputs.")
 
     def test_gradient_is_the_derivative_of_the_value(self) -> None:
         """The negative gradient agrees with central differences."""
@@ -310,21 +340,6 @@ class LossContract(BoostingContract):
                 )
                 ensure_close(
                     result.sum(axis=1), np.ones(_N), "Probabilities must sum to 1.", rtol=1e-12
-                )
-
-    def test_far_away_nothing_overflows(self) -> None:
-        """Values and derivatives are finite for large ``raw``."""
-        loss, target, raw = self.draw()
-        for far in (raw + 1e4, raw - 1e4, 1e3 * raw):
-            gradients = loss.gradients(target, far)
-            for name, array in (
-                ("value", loss.value(target, far)),
-                ("negative", gradients.negative_gradient),
-                ("hessian", gradients.hessian),
-            ):
-                ensure(
-                    array is None or np.isfinite(array).all(),
-                    f"{name} must be finite for large raw.",
                 )
 
     def test_leaf_values_are_the_best_constants(self) -> None:
