@@ -398,7 +398,7 @@ def test_options_that_read_numbers_are_named(frame, number, n_words):
     (told,) = notes(fit("train.csv"))
     assert "column 'size' is treated as categorical because its numbers have separators" in told
     if n_words:
-        assert " and 2 of its 80 values are text ('unknown' in data row 4); pass" in told
+        assert " and 2 of its 80 values ('unknown' in data row 4) are not numbers; pass" in told
         assert told.endswith(' and read the text as missing with --missing "unknown" or --coerce.')
     assert f"; pass {READ_BY[number]}" in told
 
@@ -412,8 +412,8 @@ def test_words_among_dates_and_units(frame, word):
     frame.assign(day=texts, part=part).to_csv("train.csv", index=False)
     told = notes(fit("train.csv"))
     remedy = f'read the text as missing with --missing "{word}".'
-    assert f"because 1 of its 80 values are text ('{word}' in data row 6); the others" in told[0]
-    assert told[0].endswith(f"are dates; {remedy}")
+    assert f"because 1 of its 80 values ('{word}' in data row 6) are not dates; " in told[0]
+    assert told[0].endswith(remedy)
     assert told[1].endswith(f"; remove the units and {remedy}")
     assert "ignoring 'day', which contains dates" in notes(fit("train.csv", "--missing", word))[0]
 
@@ -467,7 +467,7 @@ def test_words_among_numbers_of_another_locale(frame, options):
     (told,) = notes(fit("words.csv", *options, out="other"))[1:] or notes(
         fit("words.csv", *options)
     )
-    assert "'size' is treated as categorical because 1 of its 80 values are text" in told
+    assert "'size' is treated as categorical because 1 of its 80 values (" in told
     refused = run("predict", "model", "words.csv", *options)
     assert "('unknown' in data row 5); replace the text by a number, or" in refused.stderr
     assert f"read it as missing with {read}" in refused.stderr
@@ -532,12 +532,14 @@ def test_numbers_that_are_text(frame):
     codes = [f"{k:03d}" for k in range(len(frame))]
     frame.assign(size=frame["size"].astype(str), code=codes).to_parquet("text.parquet")
     told = notes(fit("text.parquet"))
-    assert "column 'size' is treated as categorical because its numbers are text" in told[0]
+    assert (
+        "column 'size' is treated as categorical because its numbers are written as text" in told[0]
+    )
     assert told[0].endswith("; read them with --coerce.")
     assert not any("'size'" in one for one in notes(fit("text.parquet", "--coerce")))
     frame.assign(price=frame["price"].astype(str)).to_parquet("target.parquet")
     refused = fit("target.parquet")
-    assert "The target 'price' contains numbers that are text" in refused.stderr
+    assert "The target 'price' is text because its numbers are written as text" in refused.stderr
     assert "read them with --coerce, or add --task classification" in refused.stderr
     assert "regression, because" in fit("target.parquet", "--coerce").stderr
 

@@ -139,9 +139,9 @@ def test_a_target_with_units_must_become_numbers(unit):
     assert "its numbers have units ('0.252" in message
     assert "remove the units, or add --task classification if these are classes" in message
     short = "--n-estimators", 1, "--set", "learner=tree", "--task", "classification"
-    assert "its values are text with a unit ('0.252" in notes(*command, *short)
+    assert "it is text because its numbers have units ('0.252" in notes(*command, *short)
     message = refused(*command, "--task", "regression")
-    assert "regression requires numbers; remove the unit from the values" in message
+    assert "regression requires numbers; remove the units" in message
 
 
 def test_other_text_in_regression_does_not_lead_back_to_classification():

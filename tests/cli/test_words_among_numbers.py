@@ -55,9 +55,9 @@ def test_a_few_words_are_an_error_with_a_remedy(frame, kind):
     refused_in_fit = refused.stderr
     assert refused.exit_code == 1
     assert refused.stderr.splitlines()[-1] == (
-        "error: Column 'size' is numeric except for 3 of its 400 values ('oops' in data row 8); "
-        'read them as missing with --missing "oops" --missing "lost" or --coerce, or name it in '
-        "--set categorical_features."
+        "error: Column 'size' is text because 3 of its 400 values ('oops' in data row 8) are not "
+        'numbers; read the text as missing with --missing "oops" --missing "lost" or --coerce, or '
+        "name it in --set categorical_features."
     )
     assert fit(written(without(frame, 3), kind, "known"), out="known").exit_code == 0
     expected = run("predict", "known", f"known.{kind}").stdout
@@ -83,7 +83,7 @@ def test_words_among_the_numbers_of_the_target(frame):
     table = written(with_words(frame, ["oops"], "price"), "csv")
     refused = fit(table)
     assert refused.exit_code == 1
-    assert "The target 'price' is numeric except for 1 of its 400 values" in refused.stderr
+    assert "The target 'price' is text because 1 of its 400 values ('oops'" in refused.stderr
     assert "or add --task classification" in refused.stderr
     fitted = fit(table, "--missing", "oops", "--drop-missing-target")
     assert "dropped 1 of 400 rows" in fitted.stderr
@@ -111,7 +111,7 @@ def test_the_limit_is_one_percent(tmp_path_factory, words, n):
     with_words(frame, words).to_csv(folder / "table.csv", index=False)
     done = run("fit", folder / "table.csv", "--target", "price", "--out", folder / "model")
     if len(words) < 0.01 * n:
-        assert f"('{words[0]}' in data row 8); read them as missing with" in done.stderr
+        assert f"('{words[0]}' in data row 8) are not numbers; read the text as m" in done.stderr
     else:
         assert "is treated as categorical because" in done.stderr
 
@@ -146,7 +146,7 @@ def test_rows_are_those_of_the_file(frame, kind):
             "area",
             "unknown",
             ["--coerce"],
-            "1 of its 390 values are text ('unknown' in data row 101",
+            "1 of its 390 values ('unknown' in data row 101) are not numbers",
         ),
         ("start", None, ["--offset", "start"], "is empty in data row 101"),
         ("start", "2a", ["--offset", "start"], "data row 101 contains '2a'"),
@@ -170,7 +170,7 @@ def test_rows_are_those_of_the_file(frame, kind):
         ([f"{k}.5" if k % 3 else f"({k})" for k in range(N)], "have marks ('(0)' in data row 1)"),
         ([f"<{k}" if k % 9 == 1 else str(k) for k in range(N)], "have marks ('<1' in data row 2)"),
         ([f"{k // 60}:{k % 60:02d}" for k in range(N)], "values are times ('0:00' in data row 1)"),
-        ([str(k) if k % 5 > 2 else "--" for k in range(N)], "240 of its 400 values are text ('--'"),
+        ([str(k) if k % 5 > 2 else "--" for k in range(N)], "240 of its 400 values ('--' in"),
     ],
 )
 def test_notes_agree_with_warnings_in_python(texts, told):

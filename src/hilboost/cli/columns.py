@@ -5,14 +5,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from hilboost.cli.errors import CliError, UsageError, note
-from hilboost.cli.number_text import (
-    REMEDIES,
-    as_missing,
-    first_of,
-    form_of_column,
-    not_read,
-    reading_options,
-)
+from hilboost.cli.number_text import REMEDIES, as_missing, cause_of, first_of, reading_options
 from hilboost.cli.task import TaskName
 from hilboost.core.errors import first_few
 from hilboost.core.words import counted
@@ -115,20 +108,13 @@ def _prepared(column: "pd.Series[Any]", task: TaskName) -> "np.ndarray[Any, Any]
         return column.astype(str).to_numpy(dtype=str)
     row, value = _first_text(column)
     remedy = f"which is not supported in {task}; convert it to numbers, or choose another target"
-    form = form_of_column(column)
-    if re.fullmatch(NUMBER_WITH_UNIT, value):
-        remedy = f"but {task} requires numbers; remove the unit from the values"
-    elif form is not None and form.name in REMEDIES:
-        remedy = f"but {task} requires numbers; {REMEDIES[form.name]}"
-    elif written_as(value) == "numbers with separators":
-        options = reading_options(column[_is_text(column)])
-        remedy = f"but {task} requires numbers; pass {options}"
-    elif form is not None:
-        missing = as_missing(column[_is_text(column)])
-        remedy = (
-            f"but {task} requires numbers; read the text as missing with {missing}, and drop the "
-            "rows with --drop-missing-target"
-        )
+    cause = cause_of(column)
+    if cause is not None:
+        remedy = f"but {task} requires numbers; {cause.remedy}"
+        if cause.form is None or cause.form.words:
+            remedy += ", and drop the rows with --drop-missing-target"
+    elif re.fullmatch(NUMBER_WITH_UNIT, value):
+        remedy = f"but {task} requires numbers; {REMEDIES['numbers with units']}"
     raise CliError(
         f"The target '{column.name}' contains text ('{value}' in data row {row}), {remedy}."
     )
@@ -140,9 +126,10 @@ def check_classes(column: "pd.Series[Any]", chosen: bool) -> None:
 
     n, n_classes = len(column), column.nunique()
     text = not types.is_numeric_dtype(column) and not types.is_bool_dtype(column)
-    form = form_of_column(column) if text else None
+    cause = cause_of(column) if text else None
+    form = None if cause is None else cause.form
     if form is not None and form.name == "numbers with separators":
-        raise CliError(f"The target '{column.name}' is text because {not_read(form, column)}.")
+        raise CliError(f"The target '{column.name}' is text because {cause}.")
     are_many = n_classes > 2 and n_classes > n / 2
     if text and are_many and not chosen:
         raise CliError(
@@ -151,15 +138,9 @@ def check_classes(column: "pd.Series[Any]", chosen: bool) -> None:
             "are classes."
         )
     if n_classes > MANY_CLASSES or are_many:
-        remedy = "use --task regression for numbers"
-        if form is not None and form.name == "numbers with units":
-            remedy = (
-                f"its values are text with a unit ('{column.iloc[0]}' in data row "
-                f"{column.index[0] + 1}), so remove "
-                "the unit for numbers"
-            )
-        elif text:
-            remedy = "convert text to numbers for regression"
+        remedy = "convert text to numbers for regression" if text else "use --task regression"
+        if cause is not None:
+            remedy = f"it is text because {cause}"
         note(
             f"the target '{column.name}' has {n_classes} classes in {n} rows, which takes long and "
             f"predicts little if it is not meant as a class; {remedy}."

@@ -10,7 +10,7 @@ from hilboost.cli.dates import date_columns, without_dates
 from hilboost.cli.errors import CliError, UsageError, note
 from hilboost.cli.files import save_model
 from hilboost.cli.jobs import completed, fit_summary, new_model
-from hilboost.cli.number_text import example_of, form_of_column
+from hilboost.cli.number_text import cause_of
 from hilboost.cli.options import FitJob
 from hilboost.cli.task import MAX_INTEGER_CLASSES, choose_task, refuse_offset_of_classes
 
@@ -91,14 +91,14 @@ def _target(dataset: Any, target: str) -> "pd.Series[Any]":
 
 
 def _refuse_numbers_as_text(column: "pd.Series[Any]", job: FitJob) -> None:
-    form = form_of_column(column)
+    cause = cause_of(column)
+    form = None if cause is None else cause.form
     if form is None or form.name == "dates" or column.nunique() <= MAX_INTEGER_CLASSES:
         return
     if job.task != "classification":
-        row, value = example_of(form, column)
         raise CliError(
-            f"The target '{column.name}' is text that contains {form.name} ('{value}' in data row "
-            f"{row}); write numbers to the table, or add --task classification to predict classes."
+            f"The target '{column.name}' is text because {cause and cause.why}; write numbers to "
+            "the table, or add --task classification to predict classes."
         )
 
 

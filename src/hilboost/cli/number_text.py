@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hilboost.cli.dialect import Dialect
 from hilboost.cli.errors import CliError, note
 from hilboost.tables.number_text import SEPARATED_NUMBER, Form, Written, form_of, written_as
-from hilboost.tables.text_columns import words_told
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,6 +30,18 @@ _WORDS_NAMED = 3  # in the options of a remedy
 _MOST_TEXT = 0.5  # part of the values of a column of numbers
 
 
+@dataclass(frozen=True)
+class Cause:
+    """Why a column with numbers or dates is text, and what to do, as parts of a sentence."""
+
+    why: str
+    remedy: str
+    form: Form | None  # ``None`` if many of its values are words
+
+    def __str__(self) -> str:
+        return f"{self.why}; {self.remedy}"
+
+
 def numbers_as_text(
     features: "pd.DataFrame", chosen: Collection[str] = ()
 ) -> Iterator[tuple[str, str]]:
@@ -38,54 +50,60 @@ def numbers_as_text(
     None of the ``chosen`` category columns is rejected.
     """
     for name, column in features.items():
-        if column.dtype.kind == "f":
+        cause = None if column.dtype.kind == "f" else cause_of(column)
+        if cause is None:
             continue
-        form = form_of_column(column)
-        if form is None or (form.name == "numbers" and form.words):
-            if form is not None and form.has_few_words and name not in chosen:
-                refuse_words(form, column, "Column", "name it in --set categorical_features")
-            why = _words_among_numbers(column, known=form is not None)
-        else:
-            why = not_read(form, column)
-        if why:
-            yield str(name), f"column '{name}' is treated as categorical because {why}."
+        form = cause.form if cause.form is not None and name not in chosen else None
+        if form is not None and form.name == "numbers" and form.has_few_words:
+            raise CliError(
+                f"Column '{name}' is text because {cause}, or name it in --set "
+                "categorical_features."
+            )
+        yield str(name), f"column '{name}' is treated as categorical because {cause}."
 
 
-def _words_among_numbers(column: "pd.Series[Any]", known: bool) -> str:
-    """Say that some values are text, less than half if the others are not ``known`` numbers."""
-    counts, n = texts_among_numbers(column)
-    separated = counts.index.str.fullmatch(SEPARATED_NUMBER)
-    words = counts[~separated]
-    if not len(words) or not (known or words.sum() < _MOST_TEXT * n):
-        return ""
-    row, value = first_of(column, words.index)
-    options = "--missing, --coerce, and --thousands" if any(separated) else "--missing and --coerce"
-    return (
-        f"{words.sum()} of its {n} values are text ('{value}' in data row {row}); the others are "
-        f"numbers (see {options})"
-    )
-
-
-def not_read(form: Form, column: "pd.Series[Any]") -> str:
-    """Say why numbers with marks, or dates, are not read, and the remedy, if there is any."""
-    if form.name == "numbers":
-        return f"its numbers are text ({_first_value(column)}); read them with --coerce"
+def cause_of(column: "pd.Series[Any]") -> Cause | None:
+    """Say why a column is not read as numbers or dates, if it contains mostly these."""
+    form = form_of_column(column)
+    if form is None:
+        return _words_among_numbers(column)
+    if form.name == "numbers" and not form.words:
+        row, value = first_of(column, column.dropna()[:1].astype(str))
+        why = f"its numbers are written as text ('{value}' in data row {row})"
+        return Cause(why, "read them with --coerce", form)
     causes, remedies = [], []
     texts = column.dropna().astype(str)
-    if form.name != "dates":
+    if form.name not in ("numbers", "dates"):
         row, value = example_of(form, column)
         what = "values are times" if form.name == "times" else form.name.replace("with", "have")
         causes.append(f"its {what} ('{value}' in data row {row})")
         remedies.append(REMEDIES.get(form.name) or f"pass {reading_options(texts)}")
     if form.words:
         row, value = first_of(column, form.words)
-        told = f"{sum(form.words.values())} of its {form.n_values} values are text"
-        others = "" if causes else "; the others are dates"
-        causes.append(f"{told} ('{value}' in data row {row}){others}")
-        coerced = form.name == "numbers with separators"
+        other = "dates" if form.name == "dates" else "numbers"
+        number = f"{sum(form.words.values())} of its {form.n_values} values"
+        causes.append(f"{number} ('{value}' in data row {row}) are not {other}")
+        coerced = form.name in ("numbers", "numbers with separators")
         missing = as_missing(texts[texts.isin(form.words)], coerced)
         remedies.append(f"read the text as missing with {missing}")
-    return f"{' and '.join(causes)}; {' and '.join(remedies)}" if causes else ""
+    return Cause(" and ".join(causes), " and ".join(remedies), form) if causes else None
+
+
+def _words_among_numbers(column: "pd.Series[Any]") -> Cause | None:
+    """Say that some values are text, if less than half."""
+    from pandas.api import types
+
+    if types.is_numeric_dtype(column) or types.is_datetime64_any_dtype(column):
+        return None
+    counts, n = texts_among_numbers(column)
+    separated = counts.index.str.fullmatch(SEPARATED_NUMBER)
+    words = counts[~separated]
+    if not 0 < words.sum() < _MOST_TEXT * n:
+        return None
+    row, value = first_of(column, words.index)
+    options = "--missing, --coerce, and --thousands" if any(separated) else "--missing and --coerce"
+    why = f"{words.sum()} of its {n} values ('{value}' in data row {row}) are not numbers"
+    return Cause(why, f"see {options}", None)
 
 
 def example_of(form: Form, column: "pd.Series[Any]") -> tuple[int, str]:
@@ -116,16 +134,6 @@ def form_of_column(column: "pd.Series[Any]") -> Form | None:
         return None
     counts = column.value_counts()
     return form_of(zip(counts.index.astype(str), counts.tolist(), strict=True))
-
-
-def refuse_words(form: Form, column: "pd.Series[Any]", what: str, otherwise: str) -> None:
-    """Reject a column of text that is numeric but for a few words, and name another remedy."""
-    row, value = first_of(column, form.words)
-    texts = column.astype(str)
-    raise CliError(
-        f"{what} '{column.name}' {words_told(form, value, f'data row {row}')}; read them as "
-        f"missing with {as_missing(texts[texts.isin(form.words)])}, or {otherwise}."
-    )
 
 
 def as_missing(words: "pd.Series[Any]", coerced: bool = True) -> str:
@@ -212,26 +220,15 @@ def ungrouped(column: "pd.Series[Any]", dialect: Dialect) -> "pd.Series[Any]":
 
 def refuse_numbers_as_classes(column: "pd.Series[Any]", most_classes: int) -> None:
     """Reject a target of text whose values are numbers, up to a few words."""
-    form = form_of_column(column)
-    otherwise = "add --task classification if these are classes"
-    if form is not None and form.name in REMEDIES and column.nunique() > most_classes:
-        raise CliError(
-            f"The target '{column.name}' is text because {not_read(form, column)}, or {otherwise}."
-        )
-    if form is None or form.name != "numbers":
+    cause = cause_of(column)
+    form = None if cause is None else cause.form
+    if form is None or form.name in ("dates", "numbers with separators"):
         return
-    if form.words:
-        refuse_words(form, column, "The target", otherwise)
-    if column.nunique() > most_classes:
+    if (form.name == "numbers" and form.words) or column.nunique() > most_classes:
         raise CliError(
-            f"The target '{column.name}' contains numbers that are text ({_first_value(column)}); "
-            f"read them with --coerce, or {otherwise}."
+            f"The target '{column.name}' is text because {cause}, or add --task classification if "
+            "these are classes."
         )
-
-
-def _first_value(column: "pd.Series[Any]") -> str:
-    row, value = first_of(column, column.dropna()[:1].astype(str))
-    return f"'{value}' in data row {row}"
 
 
 def first_of(column: "pd.Series[Any]", levels: Iterable[str]) -> tuple[int, str]:

@@ -134,19 +134,14 @@ def _with_words(name: object, form: Form, column: TextColumn, row_of: Callable[[
     """Describe a column of numbers that a few words have turned into text."""
     rows = zip(column.first.tolist(), column.texts, strict=True)
     row, word = min(pair for pair in rows if pair[1] in form.words)
-    advice = _ADVICE[form.name].format(them="it") + "(..., errors='coerce')"
-    return (
-        f"{place(name)} {words_told(form, word, row_of(row))}, so that it is categorical; "
-        f"{advice}, or mark it as categorical with .astype('category')."
-    )
-
-
-def words_told(form: Form, first: str, row: str) -> str:
-    """Say how many values of a column are words, and which is the first one."""
     what = "is numeric" if form.name == "numbers" else f"contains {form.name}"
-    n_words = sum(form.words.values())
-    text = first if len(first) <= 40 else f"{first[:37]}..."
-    return f"{what} except for {n_words} of its {form.n_values} values ('{text}' in {row})"
+    word = word if len(word) <= 40 else f"{word[:37]}..."
+    return (
+        f"{place(name)} {what} except for {sum(form.words.values())} of its {form.n_values} values "
+        f"('{word}' in {row_of(row)}), so that it is categorical; "
+        f"{_ADVICE[form.name].format(them='it')}(..., errors='coerce'), or mark it as categorical "
+        "with .astype('category')."
+    )
 
 
 def _numbers(names: Sequence[object], kind: Written, first: TextColumn) -> str:
