@@ -49,41 +49,26 @@ def refuse_other_formats(path: Path, head: bytes) -> None:
 
 
 @contextmanager
-def open_csv(
-    path: Path, data: bytes | None, packed: bool, nul: bool = False
-) -> Iterator[IO[bytes] | Path]:
-    """Open a file, or data of a pipe; refuse NUL bytes, at which pandas would truncate a field."""
+def open_csv(path: Path, data: bytes | None, packed: bool) -> Iterator[IO[bytes] | Path]:
+    """Open a file, or data of a pipe; pandas opens archives itself."""
     if data is None and path.suffix in ARCHIVES and not packed:
         yield path
         return
     source: Any = path if data is None else io.BytesIO(data)
     open_one = gzip.open if packed else _OPENERS.get(path.suffix, open)
     with open_one(source, "rb") if packed or data is None else source as file:
-        if nul:
-            yield cast(IO[bytes], file)
-            return
-        yield cast(IO[bytes], io.BufferedReader(_WithoutNul(file, path), 2**18))
+        yield cast(IO[bytes], file)
 
 
-class _WithoutNul(io.RawIOBase):
-    def __init__(self, file: IO[bytes], path: Path) -> None:
-        self._file, self._path, self._line = file, path, 1
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        content = self._file.read(len(buffer))
-        place = content.find(b"\0")
-        if place >= 0:
-            line = self._line + content.count(b"\n", 0, place)
-            raise CliError(
-                f"'{self._path}' contains a NUL byte in line {line}, so it is damaged or not UTF-8 "
-                "text; save it again as CSV in UTF-8."
-            )
-        self._line += content.count(b"\n")
-        buffer[: len(content)] = content
-        return len(content)
+def refuse_nul(path: Path, data: bytes | None, packed: bool) -> None:
+    """Reject NUL bytes, at which pandas may truncate a field."""
+    with open_csv(path, data, packed) as file:
+        for number, line in enumerate(() if isinstance(file, Path) else file, start=1):
+            if b"\0" in line:
+                raise CliError(
+                    f"'{path}' contains a NUL byte in line {number}, so it is damaged or not UTF-8 "
+                    "text; save it again as CSV in UTF-8."
+                )
 
 
 def without_formulas(frame: pd.DataFrame) -> tuple[pd.DataFrame, int]:

@@ -18,6 +18,7 @@ from hilboost.cli.files import (
     STDIN,
     check_input,
     open_csv,
+    refuse_nul,
     refuse_other_formats,
     without_formulas,
 )
@@ -172,33 +173,33 @@ def _read_csv(
     if dialect.encoding is None:
         refuse_other_formats(path, head)
     packed = head.startswith(GZIP)
-    nul = dialect.encoding is not None and "16" in dialect.encoding
     encoding = dialect.encoding or "utf-8"
     try:
-        with open_csv(path, data, packed, nul) as source:
-            # pandas opens other archives itself
+        if "16" not in encoding:
+            refuse_nul(path, data, packed)
+        with open_csv(path, data, packed) as source:
             sample = b"" if isinstance(source, Path) else source.read(SAMPLE)
         found = detected(path, sample, dialect)
         encoding = found.encoding or encoding
         form: dict[str, Any] = {"sep": found.sep, "encoding": found.encoding}
-        with open_csv(path, data, packed, nul) as source:
-            header = pd.read_csv(
-                source, header=None, nrows=1, dtype=str, keep_default_na=False, **form
-            )
-        names = [str(name) for name in header.iloc[0]]
-        _refuse_duplicates(path, names)
         with warnings.catch_warnings():
             # pandas only warns when it drops the surplus fields of a row.
             warnings.simplefilter("error", pd.errors.ParserWarning)
-            kinds = dict.fromkeys(text, str)
-            form |= {"decimal": found.decimal, "na_values": list(dialect.missing)}
-            with open_csv(path, data, packed, nul) as source:
-                frame = pd.read_csv(source, index_col=False, low_memory=False, dtype=kinds, **form)
-            with open_csv(path, data, packed, nul) as source:
-                first = pd.read_csv(
-                    source, index_col=False, nrows=_ROWS_OF_CODES, dtype=str, **form
+            with open_csv(path, data, packed) as source:
+                frame = pd.read_csv(
+                    source,
+                    **form,
+                    decimal=found.decimal,
+                    na_values=list(dialect.missing),
+                    index_col=False,
+                    low_memory=False,
+                    dtype=dict.fromkeys(text, str),
                 )
-            _note_codes(frame, first)
+        with open_csv(path, data, packed) as source:
+            form |= {"header": None, "dtype": str, "keep_default_na": False}
+            texts = pd.read_csv(source, **form, nrows=_ROWS_OF_CODES + 1)
+        _refuse_duplicates(path, texts.iloc[0])
+        _note_codes(frame, texts[1:])
         decimal = "," if found.decimal == "," else dialect.decimal  # a point is not certain
         return frame, replace(dialect, decimal=decimal, thousands=found.thousands)
     except pd.errors.EmptyDataError:
@@ -221,16 +222,14 @@ def _read_csv(
 
 def _note_codes(frame: "pd.DataFrame", texts: "pd.DataFrame") -> None:
     """Print a note about columns of numbers whose first texts have leading zeros."""
-    for name, column in frame.items():
-        if column.dtype.kind not in "iuf" or name not in texts:
-            continue
-        codes = texts[name].str.fullmatch(r"\s*0\d+\s*", na=False).to_numpy()
-        if codes.any():
+    for name, place in zip(frame.columns, texts, strict=True):
+        codes = texts[place].str.fullmatch(r"\s*0\d+\s*", na=False).to_numpy()
+        if codes.any() and frame[name].dtype.kind in "iuf":
             row = int(codes.argmax())
-            code, number = texts[name].iloc[row], column.iloc[row]
             note(
-                f"reading '{code}' in data row {row + 1} of '{name}' as the number {number:.0f}; "
-                f"if these are codes, fit with --set categorical_features=['{name}']."
+                f"reading '{texts[place].iloc[row]}' in data row {row + 1} of '{name}' as the "
+                f"number {frame[name].iloc[row]:.0f}; if these are codes, fit with --set "
+                f"categorical_features=['{name}']."
             )
 
 
@@ -248,12 +247,10 @@ def _head(path: Path) -> bytes:
         return file.read(HEAD)
 
 
-def _refuse_duplicates(path: Path, names: list[str]) -> None:
-    seen: set[str] = set()
-    for name in names:
-        if name and name in seen:
-            raise CliError(f"'{path}' has two columns named '{name}'; rename or remove one.")
-        seen.add(name)
+def _refuse_duplicates(path: Path, header: "pd.Series[Any]") -> None:
+    twice = header[(header != "") & header.duplicated()]
+    if len(twice):
+        raise CliError(f"'{path}' has two columns named '{twice.iloc[0]}'; rename or remove one.")
 
 
 def write_tables(
