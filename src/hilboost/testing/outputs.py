@@ -12,22 +12,15 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.labels import take_labels
 from hilboost.core.output_space import Embedding
 from hilboost.estimators import OutputKernelForestRegressor, OutputKernelTreeRegressor
-from hilboost.testing.candidates import (
-    ensure_invalid_candidates_are_refused,
-    ensure_nearest,
-    ensure_no_labels_are_refused,
-    ensure_other_labels_are_refused,
-    ensure_unknown_ways_are_refused,
-)
+from hilboost.testing.candidates import LabelContract
 from hilboost.testing.contract import ensure, ensure_close, ensure_same_labels
-from hilboost.testing.models import ModelContract
 
 _N = 12
 _ROUNDING = 1e-12
 """On some processors, the last digits of matrix products depend on the number of rows."""
 
 
-class OutputSpaceContract(ModelContract):
+class OutputSpaceContract(LabelContract):
     """Tests of an output space: points, decoding, candidates, errors, and a model with it.
 
     Attributes
@@ -294,32 +287,6 @@ class OutputSpaceContract(ModelContract):
                     f"Labels decoded with {way!r} must not depend on the order of the training "
                     "rows.",
                 )
-
-    def test_candidates_are_chosen_by_distance(self) -> None:
-        """The nearest of all candidates, or of those allowed for the row, is chosen."""
-        embedding, _, raw = self.fitted()
-        candidates = self.draw(1)
-        ensure_nearest(embedding, raw, candidates, self.settled(candidates))
-
-    def test_candidates_that_cannot_be_chosen_from_are_refused(self) -> None:
-        """Empty lists, invalid indices, invalid types and invalid labels raise errors."""
-        embedding, labels, raw = self.fitted()
-        ensure_invalid_candidates_are_refused(embedding, raw, labels)
-
-    def test_unknown_ways_are_refused(self) -> None:
-        """An unknown decoding method raises an error, with and without candidates."""
-        embedding, labels, raw = self.fitted()
-        ensure_unknown_ways_are_refused(embedding, raw, labels)
-
-    def test_labels_of_another_type_are_refused(self) -> None:
-        """Invalid labels raise an error that names the row, in ``fit`` and in ``encode``."""
-        embedding, labels, _ = self.fitted()
-        ensure_other_labels_are_refused(self.make().fit, embedding.encode, labels)
-
-    def test_no_rows_are_refused(self) -> None:
-        """An empty list raises an error, in ``fit`` and in ``encode``."""
-        embedding, _, _ = self.fitted()
-        ensure_no_labels_are_refused(self.make().fit, embedding.encode)
 
     def test_training_labels_are_taken_by_position(self) -> None:
         """``take_rows`` selects the training labels of the given rows."""
