@@ -8,6 +8,7 @@ from typing import Any
 from sklearn.base import ClassifierMixin
 
 from hilboost.core.loss import Loss
+from hilboost.estimators import parameter_types as types
 from hilboost.estimators.class_predictions import ClassPredictions
 from hilboost.estimators.signatures import with_parameters
 from hilboost.estimators.table_boosting import TableBoosting
@@ -68,8 +69,8 @@ multi_output, sketch, target_encoding : optional
 
     loss: str | Loss | type[Loss] = "log_loss"
     _: KW_ONLY
-    n_shards: int | str = 1
-    multi_output: str = "separate"
-    sketch: int | None = None
-    target_encoding: bool | str = "auto"
+    n_shards: types.CountOrAuto = 1
+    multi_output: types.MultiOutput = "separate"
+    sketch: types.CountOrNone = None
+    target_encoding: types.FlagOrAuto = "auto"
     class_weight: dict[Any, float] | str | None = None

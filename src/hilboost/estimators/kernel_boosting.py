@@ -5,26 +5,25 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, replace
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from hilboost.backends import array_api
 from hilboost.backends.threads import ThreadTeam, threads_for_kernels
-from hilboost.core.dtypes import Floats, Seed
+from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter, shown
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.core.words import with_article
+from hilboost.estimators import parameter_types as types
 from hilboost.estimators.base import BoostingEstimator
 from hilboost.estimators.shapley import ShapleyValues
 from hilboost.estimators.signatures import changed, public_methods, with_parameters
-from hilboost.estimators.tree_parameters import BY_GROUPS_OR_TIME
 from hilboost.kernels import Kernel
 from hilboost.learners.kernel_machine.basis import SELECTIONS
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
@@ -42,7 +41,7 @@ from hilboost.training.recipes.kernel_machines import (
 )
 from hilboost.training.recipes.table_learners import listed
 
-_AUTO = StrOptions({"auto"})
+Selection = Annotated[str, StrOptions(set(SELECTIONS))]
 _OF_THE_LOOP = (
     "n_estimators",
     "learning_rate",
@@ -118,73 +117,40 @@ class KernelBoosting(ShapleyValues, KernelMachineEstimator):
     classifier = "KernelBoostingClassifier"
     divides = "kernel values"
     _resumes = True
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "stages": [StrOptions({"auto", "full", "sparse", "block"})],
-        "n_estimators": [_AUTO, Interval(Integral, 1, None, closed="left")],
-        "tuning": [StrOptions({"auto", "marginal_likelihood", "mean_distance"})],
-        "regularization": [_AUTO, Interval(Real, 0, None, closed="left")],
-        "n_basis": [_AUTO, Interval(Integral, 1, None, closed="left")],
-        "subset_size": [Interval(Integral, 1, None, closed="left"), None],
-        "selection": [StrOptions(set(SELECTIONS))],
-        "n_candidates": [Interval(Integral, 1, None, closed="left"), None],
-        "solver": [StrOptions({"closed_form", "conjugate_gradient"})],
-        "cg_iterations": [Interval(Integral, 1, None, closed="left")],
-        "penalty": [StrOptions({"ensemble", "stage"})],
-        "reweight": ["boolean"],
-        "refit_every": [Interval(Integral, 1, None, closed="left"), None],
-        "length_scale_factors": ["array-like", None],
-        "learning_rate": [Interval(Real, 0, None, closed="neither")],
-        "subsample": [Interval(Real, 0, 1, closed="right")],
-        "standardize": ["boolean", _AUTO],
-        "categorical_features": [str, "array-like", None],
-        "early_stopping": [_AUTO, "boolean"],
-        **BY_GROUPS_OR_TIME,
-        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
-        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "time_budget": [Interval(Real, 0, None, closed="neither"), None],
-        "memory_budget": [_AUTO, Interval(Real, 0, None, closed="neither")],
-        "precision": [StrOptions({"auto", "float32", "float64"})],
-        "device": [str, None],
-        "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
-        "verbose": ["verbose"],
-    }
-
     loss: str | Loss | type[Loss]
     _: KW_ONLY
     kernel: Any = "auto"
-    stages: str = "auto"
-    n_estimators: int | str = "auto"
-    regularization: float | str = "auto"
-    tuning: str = "auto"
-    n_basis: int | str = "auto"
-    subset_size: int | None = None
-    selection: str = "residual"
-    n_candidates: int | None = 59
-    solver: str = "closed_form"
-    cg_iterations: int = 50
-    penalty: str = "ensemble"
-    reweight: bool = False
-    refit_every: int | None = None
-    length_scale_factors: Sequence[float] | None = None
-    learning_rate: float = 1.0
-    subsample: float = 1.0
-    standardize: bool | str = "auto"
-    categorical_features: Any = "from_dtype"
-    early_stopping: bool | str = "auto"
-    validation_fraction: float = 0.1
-    validation: Any = "auto"
-    validation_gap: Any = None
-    n_iter_no_change: int = 5
-    tol: float = 3e-3
-    time_budget: float | None = None
-    memory_budget: float | str = "auto"
-    precision: str = "auto"
-    device: str | None = None
-    random_state: Seed = None
-    n_jobs: int | None = None
-    verbose: int | bool = 0
+    stages: Annotated[str, StrOptions({"auto", "full", "sparse", "block"})] = "auto"
+    n_estimators: types.CountOrAuto = "auto"
+    regularization: types.NotNegativeOrAuto = "auto"
+    tuning: types.Tuning = "auto"
+    n_basis: types.CountOrAuto = "auto"
+    subset_size: types.CountOrNone = None
+    selection: Selection = "residual"
+    n_candidates: types.CountOrNone = 59
+    solver: Annotated[str, StrOptions({"closed_form", "conjugate_gradient"})] = "closed_form"
+    cg_iterations: types.Count = 50
+    penalty: Annotated[str, StrOptions({"ensemble", "stage"})] = "ensemble"
+    reweight: types.Flag = False
+    refit_every: types.CountOrNone = None
+    length_scale_factors: Annotated[Sequence[float] | None, "array-like", None] = None
+    learning_rate: types.Positive = 1.0
+    subsample: types.Share = 1.0
+    standardize: types.FlagOrAuto = "auto"
+    categorical_features: types.Columns = "from_dtype"
+    early_stopping: types.FlagOrAuto = "auto"
+    validation_fraction: types.Part = 0.1
+    validation: types.HeldOut = "auto"
+    validation_gap: types.Gap = None
+    n_iter_no_change: types.Count = 5
+    tol: types.NotNegative = 3e-3
+    time_budget: types.PositiveOrNone = None
+    memory_budget: types.PositiveOrAuto = "auto"
+    precision: types.Precision = "auto"
+    device: types.TextOrNone = None
+    random_state: types.RandomState = None
+    n_jobs: types.Jobs = None
+    verbose: types.Verbose = 0
 
     @property
     def kernel_(self) -> Any:

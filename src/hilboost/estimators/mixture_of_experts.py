@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import softmax
 from sklearn.base import RegressorMixin
-from sklearn.utils._param_validation import Interval
 
 from hilboost.backends import array_api
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats
 from hilboost.core.target import Target
+from hilboost.estimators import parameter_types as types
 from hilboost.estimators.number_predictions import NumberPredictions
 from hilboost.estimators.random_subsets import (
     MemberFitter,
     NonAdditiveEnsemble,
-    SubsetEnsemble,
     drawn,
     outputs,
 )
@@ -164,19 +162,11 @@ class MixtureOfKernelExperts(NumberPredictions, RegressorMixin, NonAdditiveEnsem
     """
 
     _uses_held_out = True
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **SubsetEnsemble._parameter_constraints,
-        "n_rounds": [Interval(Integral, 1, None, closed="left")],
-        "n_hidden": [Interval(Integral, 1, None, closed="left")],
-        "decay": [Interval(Real, 0, None, closed="left")],
-        "gate_iterations": [Interval(Integral, 1, None, closed="left")],
-    }
-
     _: KW_ONLY
-    n_rounds: int = 3
-    n_hidden: int = 20
-    decay: float = 1e-4
-    gate_iterations: int = 200
+    n_rounds: types.Count = 3
+    n_hidden: types.Count = 20
+    decay: types.NotNegative = 1e-4
+    gate_iterations: types.Count = 200
 
     def _learn(self, maker: MemberFitter) -> AdditiveModel:
         X, team = maker.training.X, maker.data.team

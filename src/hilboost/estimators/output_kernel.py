@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import scipy.linalg
@@ -39,14 +38,6 @@ class OutputKernelEstimator(OutputQuality, RegressorMixin, CandidateSets, Boosti
     output: Any
     decode: str
     metric: str
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "categorical_features": [str, "array-like", None],
-        "decode": [str],
-        "metric": [str],
-        "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
-    }
-
     # Labels and points
 
     def _learn_codec(

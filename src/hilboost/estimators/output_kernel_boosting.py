@@ -5,22 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import KW_ONLY
 from functools import partial
-from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from numbers import Real
+from typing import Annotated, Any, ClassVar, Self
 
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 
 from hilboost.backends.threads import threads_for
-from hilboost.core.dtypes import Seed
 from hilboost.core.errors import InvalidParameter, unknown_name
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
+from hilboost.estimators import parameter_types as types
 from hilboost.estimators.kernel_boosting import kernel_stages, stages_beside
 from hilboost.estimators.kernel_regressor import KernelBoostingRegressor
 from hilboost.estimators.losses import distance_loss
 from hilboost.estimators.output_kernel import OutputKernelEstimator
 from hilboost.estimators.signatures import changed, with_parameters
-from hilboost.estimators.tree_parameters import BY_GROUPS_OR_TIME
 from hilboost.learners.ridge import RidgeLearner
 from hilboost.learners.wrapped import WrappedLearner
 from hilboost.losses.squared_error import SquaredError
@@ -42,7 +41,6 @@ from hilboost.training.recipes.output_kernels import (
 from hilboost.training.recipes.table_learners import listed, mixed
 from hilboost.validation.choices import as_list, check_regressor, is_name
 
-_AUTO = StrOptions({"auto"})
 _LEARNERS = ("ok3", "extra_trees", "kernel", "linear")
 _COMPARED = ("extra_trees", "kernel")
 _STAGES_COMPARED = 100
@@ -188,45 +186,28 @@ default="from_dtype"
         "loss": ("squared_error", SquaredError),
     }
     _learner_names = _LEARNERS
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **OutputKernelEstimator._parameter_constraints,
-        "loss": [str, Loss, type],
-        "n_estimators": [_AUTO, Interval(Integral, 1, None, closed="left")],
-        "learning_rate": [_AUTO, Interval(Real, 0, 2, closed="right")],
-        "max_splits": [Interval(Integral, 1, None, closed="left")],
-        "min_samples_leaf": [Interval(Real, 0, None, closed="neither")],
-        "max_features": [Interval(Real, 0, 1, closed="right"), StrOptions({"sqrt", "auto"})],
-        "sketch": [Interval(Integral, 1, None, closed="left"), None],
-        "subsample": [Interval(Real, 0, 1, closed="right")],
-        "early_stopping": [_AUTO, "boolean"],
-        **BY_GROUPS_OR_TIME,
-        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
-        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
-        "verbose": ["verbose"],
-    }
-
     output: Any = "linear"
     _: KW_ONLY
-    loss: str | Loss | type[Loss] = "squared_error"
+    loss: Annotated[str | Loss | type[Loss], str, Loss, type] = "squared_error"
     learner: Any = "auto"
-    n_estimators: int | str = "auto"
-    learning_rate: float | str = "auto"
-    max_splits: int = 20
-    min_samples_leaf: float = 1
-    max_features: float | str = "auto"
-    sketch: int | None = None
-    subsample: float = 1.0
-    categorical_features: Any = "from_dtype"
-    decode: str = "auto"
-    early_stopping: bool | str = "auto"
-    metric: str = "embedding"
-    validation_fraction: float = 0.1
-    validation: Any = "auto"
-    validation_gap: Any = None
-    n_iter_no_change: int = 50
-    random_state: Seed = None
-    n_jobs: int | None = None
-    verbose: int | bool = 0
+    n_estimators: types.CountOrAuto = "auto"
+    learning_rate: Annotated[float | str, types.AUTO, Interval(Real, 0, 2, closed="right")] = "auto"
+    max_splits: types.Count = 20
+    min_samples_leaf: types.Positive = 1
+    max_features: types.ShareRootOrAuto = "auto"
+    sketch: types.CountOrNone = None
+    subsample: types.Share = 1.0
+    categorical_features: types.Columns = "from_dtype"
+    decode: types.Text = "auto"
+    early_stopping: types.FlagOrAuto = "auto"
+    metric: types.Text = "embedding"
+    validation_fraction: types.Part = 0.1
+    validation: types.HeldOut = "auto"
+    validation_gap: types.Gap = None
+    n_iter_no_change: types.Count = 50
+    random_state: types.RandomState = None
+    n_jobs: types.Jobs = None
+    verbose: types.Verbose = 0
 
     @property
     def divides(self) -> str:  # type: ignore[override]

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY
-from numbers import Integral, Real
-from typing import Any, ClassVar, Self
-
-from sklearn.utils._param_validation import Interval, StrOptions
+from typing import Any, Self
 
 from hilboost.backends.threads import threads_for
 from hilboost.boosting.sampling import RowSampling
 from hilboost.core.callback import Callback
-from hilboost.core.dtypes import Floats, PerRow, Seed
+from hilboost.core.dtypes import Floats, PerRow
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
+from hilboost.estimators import parameter_types as types
 from hilboost.estimators.output_kernel import OutputKernelEstimator
 from hilboost.estimators.signatures import with_parameters
 from hilboost.estimators.sklearn_callbacks import Relay
@@ -24,16 +22,6 @@ from hilboost.persistence.stored import StoredModel
 from hilboost.training.data import TrainingData
 from hilboost.training.recipes.output_kernels import forest_trees, train_forest
 from hilboost.training.train import TrainingResult
-
-_OF_TREES: dict[str, list[Any]] = {
-    **OutputKernelEstimator._parameter_constraints,
-    "splitter": [StrOptions({"best", "random"})],
-    "max_splits": [Interval(Integral, 1, None, closed="left"), None],
-    "max_depth": [Interval(Integral, 1, None, closed="left"), None],
-    "min_samples_leaf": [Interval(Real, 0, None, closed="neither")],
-    "max_features": [Interval(Real, 0, 1, closed="right"), StrOptions({"sqrt"})],
-    "sketch": [Interval(Integral, 1, None, closed="left"), None],
-}
 
 
 @with_parameters
@@ -93,21 +81,19 @@ default="from_dtype"
     P. Geurts, L. Wehenkel, F. d'Alché-Buc, *Kernelizing the output of tree-based methods*, 2006.
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = _OF_TREES
-
     output: Any = "linear"
     _: KW_ONLY
-    splitter: str = "best"
-    max_splits: int | None = None
-    max_depth: int | None = None
-    min_samples_leaf: float = 1
-    max_features: float | str = 1.0
-    categorical_features: Any = "from_dtype"
-    sketch: int | None = None
-    decode: str = "auto"
-    metric: str = "embedding"
-    random_state: Seed = None
-    n_jobs: int | None = None
+    splitter: types.Splitter = "best"
+    max_splits: types.CountOrNone = None
+    max_depth: types.CountOrNone = None
+    min_samples_leaf: types.Positive = 1
+    max_features: types.ShareOrRoot = 1.0
+    categorical_features: types.Columns = "from_dtype"
+    sketch: types.CountOrNone = None
+    decode: types.Text = "auto"
+    metric: types.Text = "embedding"
+    random_state: types.RandomState = None
+    n_jobs: types.Jobs = None
 
     def _n_trees(self) -> int:
         return 1
@@ -217,18 +203,11 @@ class OutputKernelForestRegressor(OutputKernelTreeRegressor):
     ``min_samples_leaf`` reduce the memory.
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **_OF_TREES,
-        "n_estimators": [Interval(Integral, 1, None, closed="left")],
-        "max_features": [Interval(Real, 0, 1, closed="right"), StrOptions({"sqrt", "auto"})],
-        "bootstrap": ["boolean"],
-    }
-
     _: KW_ONLY
-    n_estimators: int = 100
-    splitter: str = "random"
-    bootstrap: bool = False
-    max_features: float | str = "auto"
+    n_estimators: types.Count = 100
+    splitter: types.Splitter = "random"
+    bootstrap: types.Flag = False
+    max_features: types.ShareRootOrAuto = "auto"
 
     def _n_trees(self) -> int:
         return self.n_estimators

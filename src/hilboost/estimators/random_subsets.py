@@ -5,26 +5,26 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from numbers import Integral
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
+from sklearn.utils._param_validation import Interval, RealNotInt
 
 from hilboost.backends import array_api
 from hilboost.backends.threads import ThreadTeam, threads_for
 from hilboost.core.base_model import Stage, Term
 from hilboost.core.callback import Callback
-from hilboost.core.dtypes import Floats, Seed
+from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidColumn, InvalidData, InvalidParameter
 from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
 from hilboost.core.target import Target
+from hilboost.estimators import parameter_types as types
 from hilboost.estimators.kernel_boosting import KernelMachineEstimator
 from hilboost.estimators.signatures import with_parameters
 from hilboost.estimators.sklearn_callbacks import Relay
-from hilboost.estimators.tree_parameters import BY_GROUPS_OR_TIME
 from hilboost.kernels import Kernel, as_kernel
 from hilboost.kernels.gram import evaluate
 from hilboost.learners.kernel_machine.config import MEMORY_BUDGET, KernelMachineConfig, Workspace
@@ -39,6 +39,8 @@ from hilboost.training.categories import check_kernel
 from hilboost.training.data import TrainingData
 from hilboost.training.initial_state import start_of
 from hilboost.training.train import TrainingResult
+
+SUBSET_SIZES = types.COUNT, Interval(RealNotInt, 0, 1, closed="neither")
 
 
 @dataclass(frozen=True)
@@ -106,28 +108,17 @@ class SubsetEnsemble(KernelMachineEstimator):
 
     supports_files = False
     loss = "squared_error"
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_estimators": [Interval(Integral, 1, None, closed="left")],
-        "subset_size": [
-            Interval(Integral, 1, None, closed="left"),
-            Interval(RealNotInt, 0, 1, closed="neither"),
-        ],
-        "regularization": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
-        **BY_GROUPS_OR_TIME,
-        "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
-    }
     _uses_held_out = False
 
     _: KW_ONLY
-    n_estimators: int = 20
-    subset_size: float | str = 1000
+    n_estimators: types.Count = 20
+    subset_size: Annotated[float | str, *SUBSET_SIZES] = 1000
     kernel: Any = "auto"
-    regularization: float | str = "auto"
-    validation: Any = "auto"
-    validation_gap: Any = None
-    random_state: Seed = None
-    n_jobs: int | None = None
+    regularization: types.NotNegativeOrAuto = "auto"
+    validation: types.HeldOut = "auto"
+    validation_gap: types.Gap = None
+    random_state: types.RandomState = None
+    n_jobs: types.Jobs = None
 
     @abstractmethod
     def _learn(self, maker: MemberFitter) -> AdditiveModel:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, replace
-from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
 from hilboost.boosting import metric_value
 from hilboost.core.callback import Callback
@@ -16,6 +15,7 @@ from hilboost.core.dtypes import Floats, PerRow
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
+from hilboost.estimators import parameter_types as types
 from hilboost.estimators.losses import loss_among
 from hilboost.estimators.preparation import FitArguments
 from hilboost.estimators.signatures import public_fit, public_prediction, with_parameters
@@ -91,18 +91,12 @@ target_encoding : optional
 
     ranks_groups = True
     _kind = "numbers"
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **TableBoosting._parameter_constraints,
-        "k": [Interval(Integral, 1, None, closed="left")],
-        "gain": [StrOptions({"exponential", "linear"})],
-    }
-
     loss: str | Loss | type[Loss] = "lambdarank"
     _: KW_ONLY
     learner: str | Learner | Any = "tree"
-    target_encoding: bool | str = "auto"
-    k: int = 10
-    gain: str = "exponential"
+    target_encoding: types.FlagOrAuto = "auto"
+    k: types.Count = 10
+    gain: Annotated[str, StrOptions({"exponential", "linear"})] = "exponential"
 
     @public_fit
     def fit(

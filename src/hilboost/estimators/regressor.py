@@ -8,6 +8,7 @@ from dataclasses import KW_ONLY
 from sklearn.base import RegressorMixin
 
 from hilboost.core.loss import Loss
+from hilboost.estimators import parameter_types as types
 from hilboost.estimators.number_predictions import NumberPredictions
 from hilboost.estimators.signatures import with_parameters
 from hilboost.estimators.table_boosting import TableBoosting
@@ -203,8 +204,8 @@ default="from_dtype"
 
     loss: str | Loss | type[Loss] = "squared_error"
     _: KW_ONLY
-    n_shards: int | str = 1
-    multi_output: str = "separate"
-    sketch: int | None = None
-    target_encoding: bool | str = "auto"
+    n_shards: types.CountOrAuto = 1
+    multi_output: types.MultiOutput = "separate"
+    sketch: types.CountOrNone = None
+    target_encoding: types.FlagOrAuto = "auto"
     quantile: float | Sequence[float] = 0.5

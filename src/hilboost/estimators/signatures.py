@@ -9,7 +9,7 @@ from copy import copy
 from dataclasses import KW_ONLY, field, make_dataclass
 from functools import update_wrapper, wraps
 from inspect import cleandoc, get_annotations, getattr_static, isfunction, signature, unwrap
-from typing import Any, ClassVar, Self, TypeVar, cast, dataclass_transform, get_origin
+from typing import Annotated, Any, ClassVar, Self, TypeVar, cast, dataclass_transform, get_origin
 
 from sklearn.base import BaseEstimator
 from sklearn.utils import metaestimators
@@ -134,16 +134,21 @@ def public_methods(cls: Class) -> Class:
 def with_parameters(cls: Class) -> Class:
     """Define ``__init__``, whose parameters are the annotated attributes of a class and its bases.
 
+    Annotations also hold the constraints of parameters.
+
     This is what dataclasses do.  But the class is not one of them: Dask, for example, takes the
     fields of a dataclass for its whole state, and would confuse models with the same parameters.
     """
     known: dict[str, tuple[Any, Any, bool]] = dict(getattr(cls, "_parameters", {}))
+    constraints: dict[str, list[Any]] = dict(getattr(cls, "_parameter_constraints", {}))
     named_only = False
     for name, kind in get_annotations(cls, eval_str=True).items():
         origin: Any = get_origin(kind)
         if kind is KW_ONLY:
             named_only = True
         elif origin is not ClassVar:
+            if origin is Annotated:
+                kind, constraints[name] = kind.__origin__, [*kind.__metadata__]
             known[name] = kind, getattr(cls, name), named_only
     fields = [
         (name, kind, field(default=default, kw_only=named_only))
@@ -152,6 +157,7 @@ def with_parameters(cls: Class) -> Class:
     namespace = {"__module__": cls.__module__}
     made: Any = make_dataclass(cls.__name__, fields, eq=False, repr=False, namespace=namespace)
     cls._parameters, cls.__init__ = known, made.__init__  # type: ignore[attr-defined, misc]
+    cls._parameter_constraints = constraints  # type: ignore[attr-defined]
     return cls
 
 

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
-from hilboost.core.dtypes import Seed
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
+from hilboost.estimators import parameter_types as types
 from hilboost.estimators.class_predictions import ClassPredictions
-from hilboost.estimators.kernel_boosting import KernelBoosting, KernelMachineEstimator
+from hilboost.estimators.kernel_boosting import KernelMachineEstimator, Selection
 from hilboost.estimators.number_predictions import NumberPredictions
 from hilboost.estimators.shapley import ShapleyValues
 from hilboost.estimators.signatures import with_parameters
@@ -37,28 +36,23 @@ class SparseKernelMachine(ShapleyValues, KernelMachineEstimator):
     """Base class of a kernel machine with nested bases, fitted by the boosting loop."""
 
     divides = "kernel values"
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **KernelBoosting._parameter_constraints,
-        "n_basis": [Interval(Integral, 1, None, closed="left")],
-    }
-
     _: KW_ONLY
     kernel: Any = "auto"
-    regularization: float | str = "auto"
-    tuning: str = "auto"
-    n_basis: int = 500
-    selection: str = "forward"
-    n_candidates: int | None = 59
-    subset_size: int | None = None
-    standardize: bool | str = "auto"
-    categorical_features: Any = "from_dtype"
-    memory_budget: float | str = "auto"
-    precision: str = "auto"
-    time_budget: float | None = None
-    validation: Any = "auto"
-    validation_gap: Any = None
-    random_state: Seed = None
-    n_jobs: int | None = None
+    regularization: types.NotNegativeOrAuto = "auto"
+    tuning: types.Tuning = "auto"
+    n_basis: types.Count = 500
+    selection: Selection = "forward"
+    n_candidates: types.CountOrNone = 59
+    subset_size: types.CountOrNone = None
+    standardize: types.FlagOrAuto = "auto"
+    categorical_features: types.Columns = "from_dtype"
+    memory_budget: types.PositiveOrAuto = "auto"
+    precision: types.Precision = "auto"
+    time_budget: types.PositiveOrNone = None
+    validation: types.HeldOut = "auto"
+    validation_gap: types.Gap = None
+    random_state: types.RandomState = None
+    n_jobs: types.Jobs = None
 
     def _recipe(self, data: TrainingData, seed: int, continuation: Continuation | None) -> Recipe:
         p = KernelParameters.of(self.get_params(deep=False), stages="sparse")
@@ -268,18 +262,11 @@ precision : optional
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **SparseKernelMachine._parameter_constraints,
-        "loss": [StrOptions({"log_loss", "squared_error", "squared_hinge"})],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-    }
-
-    loss: str = "log_loss"
+    loss: Annotated[str, StrOptions({"log_loss", "squared_error", "squared_hinge"})] = "log_loss"
     _: KW_ONLY
     class_weight: Any = None
-    tol: float = 1e-5
-    max_iter: int = 500
+    tol: types.NotNegative = 1e-5
+    max_iter: types.Count = 500
 
     def _make_loss(self, codec: TargetCodec) -> Loss:
         if self.loss == "squared_hinge":

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY
-from numbers import Real
-from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from hilboost.backends import array_api
 from hilboost.backends.random_bits import Purpose, key_of
 from hilboost.core.dtypes import Floats
 from hilboost.core.target import Target
+from hilboost.estimators import parameter_types as types
 from hilboost.estimators.number_predictions import NumberPredictions
 from hilboost.estimators.random_subsets import MemberFitter, SubsetEnsemble
 from hilboost.estimators.shapley import ShapleyValues
@@ -70,13 +68,8 @@ class StackedKernelRidge(ShapleyValues, NumberPredictions, RegressorMixin, Subse
     """
 
     _uses_held_out = True
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **SubsetEnsemble._parameter_constraints,
-        "penalty": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
-    }
-
     _: KW_ONLY
-    penalty: float | str = "auto"
+    penalty: types.NotNegativeOrAuto = "auto"
 
     def _learn(self, maker: MemberFitter) -> AdditiveModel:
         members = [model for model, _ in self._on_random_subsets(maker)]

@@ -19,24 +19,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import KW_ONLY
-from typing import Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import qr
 from scipy.optimize import nnls
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils._param_validation import StrOptions
 
 from hilboost.backends import array_api
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats
 from hilboost.core.loss import Loss
+from hilboost.estimators import parameter_types as types
 from hilboost.estimators.class_predictions import ClassPredictions
 from hilboost.estimators.losses import class_loss
 from hilboost.estimators.mixture_of_experts import MixtureOfKernelExperts
 from hilboost.estimators.number_predictions import NumberPredictions
-from hilboost.estimators.random_subsets import MemberFitter, NonAdditiveEnsemble, SubsetEnsemble
+from hilboost.estimators.random_subsets import (
+    SUBSET_SIZES,
+    MemberFitter,
+    NonAdditiveEnsemble,
+    SubsetEnsemble,
+)
 from hilboost.estimators.shapley import ShapleyValues
 from hilboost.estimators.signatures import with_parameters
 from hilboost.estimators.stacked_kernel_ridge import StackedKernelRidge
@@ -56,7 +61,6 @@ __all__ = [
     "StackedKernelRidge",
 ]
 
-_AUTO = StrOptions({"auto"})
 _SHARE_DRAWN, _FEWEST_DRAWN = 0.03, 100  # rows of a member of AdaBoost
 _SMALLEST_VARIANCE = 1e-10  # relative to the prior variance; smaller values are rounding errors
 
@@ -267,14 +271,9 @@ class AdaBoostKernelClassifier(ClassPredictions, ClassifierMixin, NonAdditiveEns
     Zhu, Zou, Rosset & Hastie, *Multi-class AdaBoost*, Statistics and Its Interface 2, 2009.
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **SubsetEnsemble._parameter_constraints,
-        "subset_size": [*SubsetEnsemble._parameter_constraints["subset_size"], _AUTO],
-    }
-
     _: KW_ONLY
     class_weight: Any = None
-    subset_size: float | str = "auto"
+    subset_size: Annotated[float | str, *SUBSET_SIZES, types.AUTO] = "auto"
 
     def _size(self, n: int) -> int:
         if is_auto(self.subset_size):

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, replace
-from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, Self
 
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
 from hilboost.core.callback import Callback
 from hilboost.core.dtypes import Floats, PerRow
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
+from hilboost.estimators import parameter_types as types
 from hilboost.estimators.losses import loss_among
 from hilboost.estimators.preparation import FitArguments
 from hilboost.estimators.signatures import public_fit, with_parameters
 from hilboost.estimators.sklearn_callbacks import Relay
 from hilboost.estimators.survival_predictions import SurvivalPredictions
 from hilboost.estimators.table_boosting import TableBoosting
-from hilboost.estimators.tree_parameters import BY_GROUPS
 from hilboost.losses.registry import survival_losses
 from hilboost.model.codecs import TargetCodec
 from hilboost.model.fitted import FittedModel
@@ -81,20 +80,14 @@ time_budget, eval_metric, warm_start, device, random_state, n_jobs, verbose : op
     """
 
     _kind = "survival"
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **TableBoosting._parameter_constraints,
-        "ties": [StrOptions({"breslow", "efron"})],
-        "n_intervals": [Interval(Integral, 1, None, closed="left")],
-        **BY_GROUPS,
-        "distribution": [StrOptions({"normal", "logistic", "extreme"})],
-    }
-
     loss: str | Loss | type[Loss] = "cox"
     _: KW_ONLY
     learner: str | Learner | Any = "tree"
-    ties: str = "breslow"
-    distribution: str = "normal"
-    n_intervals: int = 20
+    ties: Annotated[str, StrOptions({"breslow", "efron"})] = "breslow"
+    distribution: Annotated[str, StrOptions({"normal", "logistic", "extreme"})] = "normal"
+    n_intervals: types.Count = 20
+    validation: types.HeldOutByGroups = "auto"
+    validation_gap: Annotated[Any, None] = None
 
     @public_fit
     def fit(  # type: ignore[override]  # times are targets here

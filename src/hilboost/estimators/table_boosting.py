@@ -14,15 +14,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from hilboost.backends.threads import threads_for
 from hilboost.core.callback import Callback
-from hilboost.core.dtypes import Floats, PerRow, Seed
+from hilboost.core.dtypes import Floats, PerRow
 from hilboost.core.errors import InvalidData, InvalidParameter, shown
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
+from hilboost.estimators import parameter_types as types
 from hilboost.estimators.base import BoostingEstimator
 from hilboost.estimators.preparation import FitArguments, training_data
 from hilboost.estimators.shapley import ShapleyValues
 from hilboost.estimators.signatures import changed, public_fit, public_methods, with_parameters
-from hilboost.estimators.tree_parameters import CONSTRAINTS, OF_TREES, WITHOUT
 from hilboost.learners.ridge import RidgeLearner
 from hilboost.learners.tree import TreeLearner
 from hilboost.losses.registry import regression_loss
@@ -63,44 +63,43 @@ class TableBoosting(ShapleyValues, BoostingEstimator):
         "n_shards": (1,),
         "warm_start": (False,),
     }
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS
     _learner_names = LEARNERS
 
     loss: str | Loss | type[Loss]
     _: KW_ONLY
     learner: str | Learner | Any = "auto"
-    learning_rate: float | str = "auto"
-    n_estimators: int | str = "auto"
-    max_leaf_nodes: int | str | None = "auto"
-    max_depth: int | None = None
-    growth: str = "auto"
-    min_samples_leaf: float | str = "auto"
-    min_hessian: float = 1e-3
-    l2_regularization: float | str = "auto"
-    min_gain: float = 0.0
-    max_features: float | str = "auto"
-    max_features_per_tree: float = 1.0
-    max_bins: int = 255
-    subsample: float | str = "auto"
-    bootstrap: bool = False
-    monotonic_cst: Any = None
-    interaction_cst: Any = None
-    categorical_features: Any = "from_dtype"
-    line_search: bool | str = "auto"
-    early_stopping: bool | str = "auto"
-    cv_folds: int | str = "auto"
-    validation_fraction: float | None = 0.1
-    validation: Any = "auto"
-    validation_gap: Any = None
-    n_iter_no_change: int | str = "auto"
-    tol: float = 0.0
-    time_budget: float | None = None
-    eval_metric: Any = None
-    warm_start: bool = False
-    device: str | None = None
-    random_state: Seed = None
-    n_jobs: int | None = None
-    verbose: int | bool = 0
+    learning_rate: types.PositiveOrAuto = "auto"
+    n_estimators: types.CountOrAuto = "auto"
+    max_leaf_nodes: types.Leaves = "auto"
+    max_depth: types.CountOrNone = None
+    growth: types.Growth = "auto"
+    min_samples_leaf: types.PositiveOrAuto = "auto"
+    min_hessian: types.NotNegative = 1e-3
+    l2_regularization: types.NotNegativeOrAuto = "auto"
+    min_gain: types.NotNegative = 0.0
+    max_features: types.ShareOrAuto = "auto"
+    max_features_per_tree: types.Share = 1.0
+    max_bins: types.Bins = 255
+    subsample: types.ShareOrAuto = "auto"
+    bootstrap: types.Flag = False
+    monotonic_cst: types.Monotonic = None
+    interaction_cst: types.Interactions = None
+    categorical_features: types.Columns = "from_dtype"
+    line_search: types.FlagOrAuto = "auto"
+    early_stopping: types.FlagOrAuto = "auto"
+    cv_folds: types.CountOrAuto = "auto"
+    validation_fraction: types.PartOrNone = 0.1
+    validation: types.HeldOut = "auto"
+    validation_gap: types.Gap = None
+    n_iter_no_change: types.CountOrAuto = "auto"
+    tol: types.NotNegative = 0.0
+    time_budget: types.PositiveOrNone = None
+    eval_metric: types.EvalMetric = None
+    warm_start: types.Flag = False
+    device: types.TextOrNone = None
+    random_state: types.RandomState = None
+    n_jobs: types.Jobs = None
+    verbose: types.Verbose = 0
 
     def _for_workers(self) -> Self:
         return self.set_params(learner="tree")
@@ -190,7 +189,7 @@ class TableBoosting(ShapleyValues, BoostingEstimator):
     def _check_tree_parameters(self) -> None:
         """Reject tree parameters that another learner would ignore."""
         grows = names(self.learner, "tree") or is_name(self.learner, "auto")
-        ignored = [] if grows else changed(self, OF_TREES)
+        ignored = [] if grows else changed(self, types.OF_TREES)
         if ignored:
             raise InvalidParameter(
                 f"{', '.join(ignored)} is only supported by the built-in trees, but learner is "
@@ -206,7 +205,7 @@ class TableBoosting(ShapleyValues, BoostingEstimator):
         return work(recipe, self._all_parameters()["multi_output"])
 
     def _all_parameters(self) -> dict[str, Any]:
-        return {**WITHOUT, **self._own_parameters(), **self.get_params(deep=False)}
+        return {**types.WITHOUT, **self._own_parameters(), **self.get_params(deep=False)}
 
     def _own_parameters(self) -> dict[str, Any]:
         """Values of parameters that an estimator sets itself."""

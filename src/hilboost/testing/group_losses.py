@@ -57,7 +57,12 @@ class GroupLossContract(GradientContract):
         return rng.integers(4, size=n)
 
     def draw(self, weighted: bool = False) -> tuple[Loss, Target, Floats]:
-        """Return a loss, a target without weights, and ``raw``, with ties.
+        """Return a loss, a target, and ``raw``, with ties.
+
+        Parameters
+        ----------
+        weighted : bool
+            Has no effect: the target has no weights.
 
         Returns
         -------
