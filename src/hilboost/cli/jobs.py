@@ -44,6 +44,12 @@ if TYPE_CHECKING:
     from hilboost.model.codecs import TargetCodec
 
 
+_ESTIMATORS: dict[TaskName, str] = {
+    "regression": "BoostingRegressor",
+    "classification": "BoostingClassifier",
+    "ranking": "BoostingRanker",
+    "survival": "BoostingSurvival",
+}
 _Rows = dict[str, Any]
 """Features, targets, and, where there are any, weights, groups and offsets, by argument of fit."""
 
@@ -166,19 +172,10 @@ def completed(job: FitJob) -> tuple[Path, str, Path]:
 def _refuse_columns_named_twice(job: FitJob) -> None:
     """Reject a column that has two meanings."""
     options: dict[str, str] = {}
-    for option, name in (
-        ("--target", job.target),
-        ("--weights", job.weights),
-        ("--group", job.group),
-        ("--event", job.event),
-        ("--offset", job.offset),
-        ("--group-rows", job.group_rows),
-        ("--time", job.time),
-    ):
-        if name is not None and name in options:
+    for field in ("target", "weights", "group", "event", "offset", "group_rows", "time"):
+        name, option = getattr(job, field), f"--{field.replace('_', '-')}"
+        if name is not None and options.setdefault(name, option) != option:
             raise CliError(f"{options[name]} and {option} are both '{name}'; change one.")
-        if name is not None:
-            options[name] = option
 
 
 def _refuse_divisions(job: FitJob, task: TaskName) -> None:
@@ -326,12 +323,6 @@ def new_model(job: FitJob, task: TaskName) -> Any:
     """Create the estimator of a job."""
     import hilboost
 
-    names = {
-        "regression": "BoostingRegressor",
-        "classification": "BoostingClassifier",
-        "ranking": "BoostingRanker",
-        "survival": "BoostingSurvival",
-    }
     kernel = "Kernel" if job.family == "kernel" else ""
     if kernel and task in ("ranking", "survival"):
         raise UsageError(
@@ -339,19 +330,14 @@ def new_model(job: FitJob, task: TaskName) -> Any:
         )
     if job.metric and task in ("ranking", "survival"):
         raise UsageError(f"--metric does not support --task {task}; use --set eval_metric=NAME.")
-    estimator = getattr(hilboost, kernel + names[task])
+    estimator = getattr(hilboost, kernel + _ESTIMATORS[task])
     seed = job.random_state
     if seed is None and "random_state" not in job.settings:
         seed = 0  # running the same command again gives the same model
-    settings: dict[str, Any] = {
-        "loss": job.loss,
-        "n_estimators": job.n_estimators,
-        "learning_rate": job.learning_rate,
-        "random_state": seed,
-        "n_jobs": job.threads,
-        "time_budget": job.time_budget,
-    }
-    settings = {name: value for name, value in settings.items() if value is not None}
+    own = ("loss", "n_estimators", "learning_rate", "time_budget")
+    given = {name: getattr(job, name) for name in own}
+    given |= {"random_state": seed, "n_jobs": job.threads}
+    settings = {name: value for name, value in given.items() if value is not None}
     if job.quantile:
         if job.loss != "quantile" or task != "regression":
             raise CliError("--quantile requires --loss quantile; add it, or remove --quantile.")

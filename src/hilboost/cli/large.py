@@ -53,22 +53,18 @@ def _refuse(job: FitJob, path: Path) -> None:
     option = "--stream" if job.stream else "--dask"
     if job.stream and job.dask is not None:
         raise UsageError("--stream and --dask exclude each other; use one of them.")
-    for name, is_given in (
-        ("--valid", bool(job.valid)),
-        ("--time-budget", job.dask is not None and job.time_budget is not None),
-        ("--family kernel", job.family == "kernel"),
-        ("--group", job.group is not None),
-        ("--event", job.event is not None),
-        ("--group-rows", job.group_rows is not None),
-        ("--time", job.time is not None),
-        ("--drop-missing-target", job.drop_missing_target),
-        (f"--dates {job.dates}", job.dates not in (None, "ignore")),
-        ("--missing", bool(job.dialect.missing)),
-        ("--coerce", job.dialect.coerce),
-        ("--thousands", job.dialect.thousands is not None),
-    ):
-        if is_given:
-            raise UsageError(f"{name} is not supported with {option}; remove it.")
+    refused = ["valid", "group", "event", "group_rows", "time", "drop_missing_target"]
+    refused += ["missing", "coerce", "thousands"]
+    given = vars(job) | vars(job.dialect)
+    names = [f"--{name.replace('_', '-')}" for name in refused if given[name]]
+    if job.dask is not None and job.time_budget is not None:
+        names.append("--time-budget")
+    if job.family == "kernel":
+        names.append("--family kernel")
+    if job.dates not in (None, "ignore"):
+        names.append(f"--dates {job.dates}")
+    if names:
+        raise UsageError(f"{names[0]} is not supported with {option}; remove it.")
     if not path.is_dir() and path.suffix not in (".parquet", ".pq"):
         raise CliError(
             f"{option} requires a Parquet file or a folder of them; '{path}' is neither: write it "
