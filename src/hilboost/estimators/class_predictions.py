@@ -17,7 +17,6 @@ from hilboost.estimators.losses import class_loss
 from hilboost.estimators.signatures import available_if, public_methods, public_prediction
 from hilboost.losses.registry import gives_probabilities
 from hilboost.model.codecs import ClassCodec, TargetCodec
-from hilboost.model.fitted import FittedModel
 from hilboost.model.scores import class_scores
 from hilboost.validation.choices import is_name
 from hilboost.validation.weights import check_weights
@@ -46,11 +45,6 @@ class ClassPredictions(ConformalPredictions):
     """Mixin for class labels, which are encoded as integer codes."""
 
     _kind = "classes"
-    fitted_: FittedModel
-    _raw_beside: Any
-    _staged_raw: Any
-    loss: Any
-    loss_: Any
     class_weight: Any
 
     def _learn_codec(self, y: object, n: int) -> tuple[TargetCodec, Floats]:

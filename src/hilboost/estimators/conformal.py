@@ -14,6 +14,7 @@ from hilboost.backends.threads import threads_for
 from hilboost.core.dtypes import Floats, PerRow
 from hilboost.core.errors import DataWarning, InvalidData, warn_caller
 from hilboost.core.target import Target
+from hilboost.estimators.fitted_properties import FittedProperties
 from hilboost.estimators.signatures import public_methods, public_prediction
 from hilboost.model.conformal import Calibration
 from hilboost.model.fitted import FittedModel
@@ -39,15 +40,8 @@ def warn_of_training_rows(fitted: FittedModel, X: Any) -> None:
 
 
 @public_methods
-class ConformalPredictions:
+class ConformalPredictions(FittedProperties):
     """Base class of the mixins: calibration of the fitted model."""
-
-    fitted_: FittedModel
-    loss_: Any
-    n_jobs: int | None
-    predict_raw: Any
-    _raw_beside: Any
-    _checked: Any
 
     @abstractmethod
     def _scores(self, raw: Floats, X: object, y: object) -> Floats:

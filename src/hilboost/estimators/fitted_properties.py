@@ -28,9 +28,16 @@ class FittedProperties:
     """Mixin for the parts and views of the fitted model."""
 
     fitted_: FittedModel
+    is_additive: ClassVar[bool]
+    # Of estimators, for the mixins that predict
+    loss: Any
+    n_jobs: int | None
     get_params: Any
     set_params: Any
-    is_additive: ClassVar[bool]
+    predict_raw: Any
+    _raw_beside: Any
+    _staged_raw: Any
+    _checked: Any
 
     if not TYPE_CHECKING:  # every name would be known to type checkers
 

@@ -19,7 +19,6 @@ from hilboost.estimators.losses import number_loss
 from hilboost.estimators.signatures import public_methods, public_prediction
 from hilboost.model.codecs import NumberCodec, TargetCodec
 from hilboost.model.conformal import Calibration
-from hilboost.model.fitted import FittedModel
 from hilboost.model.scores import (
     explained,
     interval_ends,
@@ -40,12 +39,7 @@ class NumberPredictions(ConformalPredictions):
 
     _kind = "numbers"
     classifier: str
-    fitted_: FittedModel
-    _raw_beside: Any
-    _staged_raw: Any
     _takes_missing_targets: Any
-    loss: Any
-    get_params: Any
 
     def _learn_codec(self, y: object, n: int) -> tuple[TargetCodec, Floats]:
         advice = f"use {self.classifier} for classes"

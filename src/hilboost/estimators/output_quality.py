@@ -15,6 +15,7 @@ from hilboost.core.errors import InvalidData, unknown_name
 from hilboost.core.metric import OutputMetric
 from hilboost.core.output_space import Embedding
 from hilboost.estimators.conformal import ConformalPredictions
+from hilboost.estimators.fitted_properties import FittedProperties
 from hilboost.estimators.signatures import public_methods, public_prediction
 from hilboost.metrics.registry import same_metric
 from hilboost.model.conformal import Calibration
@@ -27,12 +28,11 @@ _OF_ALL_SPACES = ("embedding", "preimage")
 
 
 @public_methods
-class OutputQuality:
+class OutputQuality(FittedProperties):
     """Mixin of the errors and scores of models that predict points of an output space."""
 
     metric: str
     output_: Any
-    predict_raw: Any
     _decoded: Any
 
     def embedding_loss(self, X: object, Y: object, sample_weight: PerRow = None) -> float:

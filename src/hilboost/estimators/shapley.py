@@ -11,8 +11,8 @@ from hilboost.backends.threads import threads_for
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter, shown, unknown_name
 from hilboost.core.words import counted
+from hilboost.estimators.fitted_properties import FittedProperties
 from hilboost.estimators.signatures import public_methods
-from hilboost.model.fitted import FittedModel
 from hilboost.tables.arrays import without_frame
 from hilboost.tables.blocks import BlockTable
 
@@ -24,12 +24,8 @@ _FEWEST_ROWS, _MOST_ROWS = 20, 200
 
 
 @public_methods
-class ShapleyValues:
+class ShapleyValues(FittedProperties):
     """Mixin for Shapley values."""
-
-    fitted_: FittedModel
-    n_jobs: int | None
-    _checked: Any
 
     def shap_values(
         self,

@@ -13,15 +13,14 @@ from numpy.typing import NDArray
 from hilboost.boosting import metric_value
 from hilboost.core.dtypes import Floats, PerRow
 from hilboost.core.errors import InvalidData, unknown_name
-from hilboost.core.loss import Loss
 from hilboost.core.packages import required
 from hilboost.core.target import Target
 from hilboost.core.words import counted
 from hilboost.distributions import Distribution
+from hilboost.estimators.fitted_properties import FittedProperties
 from hilboost.estimators.signatures import public_methods, public_prediction
 from hilboost.metrics import Concordance
 from hilboost.metrics.registry import same_metric
-from hilboost.model.fitted import FittedModel
 from hilboost.model.survival import SurvivalCurves
 from hilboost.validation.survival import SurvivalLabels, check_at, check_times
 from hilboost.validation.weights import check_weights
@@ -134,12 +133,8 @@ def _at(
 
 
 @public_methods
-class SurvivalPredictions:
+class SurvivalPredictions(FittedProperties):
     """Mixin for survival functions, risks, and their scores."""
-
-    fitted_: FittedModel
-    loss_: Loss
-    _raw_beside: Any
 
     @property
     def event_times_(self) -> Floats:
