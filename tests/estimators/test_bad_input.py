@@ -164,14 +164,7 @@ def test_empty_data():
         model.predict(X[:0])
 
 
-FILES = {
-    "big_test.parquet": "pandas.read_parquet",
-    Path("big_test.PQ"): "pandas.read_parquet",
-    "new.csv.gz": "pandas.read_csv",
-    Path("new.xlsx"): "pandas.read_excel",
-    "new.feather": "pandas.read_feather",
-    "new.svm": "sklearn.datasets.load_svmlight_file",
-}
+FILES = ["table.csv", "new.csv.gz", Path("new.xlsx")]
 
 
 @pytest.mark.parametrize(
@@ -180,8 +173,10 @@ FILES = {
         (X[:, 0], r"^Expected 2D array, got 1D array instead: X must have .* one column\.$"),
         (3.0, "^Expected 2D array, got scalar array instead: X must have rows and columns"),
         (None, "^X is None; pass a table with rows and columns"),
-        ("table.csv", "^X is the text 'table.csv'; read the file first, as with pandas.read_csv"),
-        *((name, rf"^X is .*; read the file first, as with {FILES[name]}\.$") for name in FILES),
+        *(
+            (name, r"^X is .*; read the file first, as with pandas\.read_csv or .*\.$")
+            for name in FILES
+        ),
     ],
 )
 def test_no_table(rows, match):
