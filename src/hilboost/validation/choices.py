@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
-from hilboost.core.errors import InvalidParameter, InvalidType, refuse_class, shown
+from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType, refuse_class, shown
 
 
 def is_name(value: object, name: str) -> bool:
@@ -44,4 +45,12 @@ def check_regressor(learner: object, names: Iterable[str]) -> None:
         raise InvalidType(
             f"learner={type(learner).__name__}() is a classifier, but learners are fitted to the "
             "gradients, which are numbers; use a regressor."
+        )
+
+
+def check_one_per_row(values: NDArray[Any], n: int, must: str, advice: str = "") -> None:
+    """Check the shape of values (n,); ``must`` begins the message."""
+    if values.shape != (n,):
+        raise InvalidData(
+            f"{must} for each of the {n} rows of X; got an array of shape {values.shape}.{advice}"
         )

@@ -17,7 +17,7 @@ from hilboost.core.target import Target
 from hilboost.reductions.rows import whole_dependence
 from hilboost.tables.arrays import without_mask
 from hilboost.tables.columns import is_missing_value
-from hilboost.validation.choices import is_name
+from hilboost.validation.choices import check_one_per_row, is_name
 from hilboost.validation.groups import check_groups
 
 _UNIT = "datetime64[us]"
@@ -120,11 +120,7 @@ def check_times(time: object, n: int) -> NDArray[Any]:
     if getattr(getattr(time, "dtype", None), "tz", None) is not None:  # a pandas type
         time = getattr(time, "dt", time).tz_convert(None)  # type: ignore[attr-defined]
     found = np.asarray(without_mask(time))
-    if found.shape != (n,):
-        raise InvalidData(
-            f"time must hold one value for each of the {n} rows of X; got an array of shape "
-            f"{found.shape}."
-        )
+    check_one_per_row(found, n, "time must hold one value")
     if found.dtype.kind == "O":
         found = _of_objects(found.tolist())
     if found.dtype.kind not in "biufM":

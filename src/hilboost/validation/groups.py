@@ -12,6 +12,8 @@ from hilboost.core.errors import DataWarning, InvalidData, shown, warn_caller
 from hilboost.core.target import Target
 from hilboost.tables.columns import is_missing_value
 from hilboost.tables.reading import as_array
+from hilboost.validation.choices import check_one_per_row
+from hilboost.validation.weights import as_numbers
 
 _LAST_POSITION = 1_000_000
 
@@ -19,11 +21,7 @@ _LAST_POSITION = 1_000_000
 def check_groups(groups: PerRow, n: int) -> NDArray[Any]:
     """Return the group of each row, (n,)."""
     found = np.asarray(as_array(groups, "groups"))
-    if found.shape != (n,):
-        raise InvalidData(
-            f"groups must hold one label for each of the {n} rows of X; got an array of shape "
-            f"{found.shape}.{_advice(found, n)}"
-        )
+    check_one_per_row(found, n, "groups must hold one label", _advice(found, n))
     if found.dtype.kind not in "biufUO":
         raise InvalidData(
             f"groups must hold text or numbers; got {found.dtype}. Convert the labels to text."
@@ -132,11 +130,8 @@ def check_positions(positions: object, n: int) -> NDArray[np.int64] | None:
     if positions is None:
         return None
     found = np.asarray(as_array(positions, "positions"))
-    if found.shape != (n,) or found.dtype.kind not in "biuf":
-        raise InvalidData(
-            f"positions must hold one whole number for each of the {n} rows of X; got an array of "
-            f"shape {found.shape} and dtype {found.dtype}."
-        )
+    check_one_per_row(found, n, "positions must hold one whole number")
+    found = as_numbers(found, "positions")
     bad = ~(found >= 0) | (found != np.rint(found)) | (found > _LAST_POSITION)
     if bad.any():
         row = int(np.argmax(bad))

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from hilboost.core.dtypes import Floats, PerRow
 from hilboost.core.errors import InvalidData, shown
 from hilboost.tables.reading import as_array, named_columns
+from hilboost.validation.choices import check_one_per_row
 from hilboost.validation.event_times import FORMS, events_in, events_in_columns, refuse_pairs
 from hilboost.validation.groups import check_groups
 from hilboost.validation.targets import check_length
@@ -33,7 +34,7 @@ def check_times(y: object, n: int, intervals: bool = True) -> tuple[Floats, Floa
     """
     events = events_in(y)
     if events is None:
-        refuse_pairs(y, n)
+        refuse_pairs(y)
         lower, upper = _of_bounds(np.asarray(as_array(y, "y")))
         if named_columns(y, "y") is None:
             events = events_in_columns(lower, upper, intervals)
@@ -96,11 +97,7 @@ def check_at(times: object) -> Floats:
 def check_entry(entry: PerRow, lower: Floats, n: int) -> Floats:
     """Return entry times, (n,), each before the time of its row."""
     found = as_numbers(np.asarray(as_array(entry, "entry")), "entry")
-    if found.shape != (n,):
-        raise InvalidData(
-            f"entry must hold one time for each of the {n} rows of X; got an array of shape "
-            f"{found.shape}."
-        )
+    check_one_per_row(found, n, "entry must hold one time")
     bad = ~(found >= 0) | ~(found < lower)
     if bad.any():
         row = int(np.argmax(bad))
