@@ -98,7 +98,7 @@ def test_columns_are_chosen_by_index_name_or_mask():
     assert sorted(both.fitted_.schema.categories) == [0, 1]
     for name in ("ok3", "tree"):
         model = clone(MODELS[name]).set_params(categorical_features=[7])
-        with pytest.raises(InvalidParameter, match="categorical_features contains column 7"):
+        with pytest.raises(InvalidParameter, match="columns that X does not have: 7; use"):
             model.fit(codes, Y)
 
 

@@ -263,8 +263,8 @@ def test_kinds_that_change_after_the_fit():
     [
         ("x", r"pass a list, such as \['x'\]"),
         (["z", "q"], "columns that X does not have: 'z', 'q'"),
-        ([0, 3], "contains column 3; X has columns 0 to 1"),
-        ([-1], "contains column -1"),
+        ([0, 3], "does not have: 3; use indices from 0 to 1"),
+        ([-1], "does not have: -1"),
         ([True], "a mask of 1 column; X has 2"),
         ([0.5], "must be 'from_dtype', column names"),
         ([0, "x"], "must be 'from_dtype', column names"),

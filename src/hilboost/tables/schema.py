@@ -133,34 +133,30 @@ def category_choice(given: Any, d: int, names: Sequence[Any] | None) -> tuple[in
                 "so pass a mask of that length."
             )
         return tuple(int(k) for k in np.flatnonzero(entries))
-    if all(isinstance(entry, str) for entry in entries):
-        return _by_name(entries, names)
-    if not all(
+    are_text = all(isinstance(entry, str) for entry in entries)
+    if not are_text and not all(
         isinstance(entry, (int, np.integer)) and not isinstance(entry, bool) for entry in entries
     ):
         raise _unknown(given)
-    outside = [int(entry) for entry in entries if not 0 <= entry < d]
-    if outside:
-        raise InvalidParameter(
-            f"categorical_features contains column {outside[0]}; X has columns 0 to {d - 1}."
-        )
-    return tuple(sorted({int(entry) for entry in entries}))
+    return tuple(sorted(set(positions("categorical_features", entries, d, names))))
 
 
-def _by_name(entries: list[str], names: Sequence[Any] | None) -> tuple[int, ...]:
-    if names is None:
-        raise InvalidParameter(
-            "categorical_features contains column names, but X has no column names; pass X as a "
-            "data frame, or pass column indices."
-        )
-    known = {name: k for k, name in enumerate(names)}
-    unknown = [name for name in entries if name not in known]
-    if unknown:
-        raise InvalidParameter(
-            "categorical_features contains columns that X does not have: "
-            f"{first_few(unknown)}; {meant_columns(unknown[0], names)}."
-        )
-    return tuple(sorted({known[name] for name in entries}))
+def positions(
+    parameter: str, wanted: Iterable[Any], d: int, names: Sequence[str] | None
+) -> list[int]:
+    """Return the indices of columns that a parameter gives by index or by name."""
+    known: dict[Any, int] = {k: k for k in range(d)}
+    known |= {name: k for k, name in enumerate(names or ())}
+    unknown = [column for column in wanted if column not in known]
+    if not unknown:
+        return [known[column] for column in wanted]
+    remedy = f"use indices from 0 to {d - 1}"
+    if isinstance(unknown[0], str):
+        remedy = f"X has no column names; pass X as a data frame, or {remedy}"
+        remedy = remedy if names is None else meant_columns(unknown[0], names)
+    raise InvalidParameter(
+        f"{parameter} contains columns that X does not have: {first_few(unknown)}; {remedy}."
+    )
 
 
 def _unknown(given: object) -> InvalidParameter:

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from hilboost.core.errors import InvalidParameter, first_few, shown
+from hilboost.core.errors import InvalidParameter, shown
 from hilboost.core.words import counted
-from hilboost.tables.schema import meant_columns
+from hilboost.tables.schema import positions
 
 
 def monotonic_directions(given: Any, d: int, names: Sequence[str] | None) -> tuple[int, ...]:
@@ -19,7 +19,9 @@ def monotonic_directions(given: Any, d: int, names: Sequence[str] | None) -> tup
     if given is None:
         return ()
     if isinstance(given, Mapping):
-        given = _by_column(given, d, names)
+        columns = positions("monotonic_cst", given, d, names)
+        by_column = dict(zip(columns, given.values(), strict=True))
+        given = [by_column.get(k, 0) for k in range(d)]
     try:
         directions = np.asarray(given)
     except ValueError:  # ragged nested lists
@@ -45,22 +47,6 @@ def monotonic_directions(given: Any, d: int, names: Sequence[str] | None) -> tup
             "1 (increasing), -1 (decreasing) or 0."
         )
     return tuple(int(x) for x in directions) if directions.any() else ()
-
-
-def _by_column(given: Mapping[Any, Any], d: int, names: Sequence[str] | None) -> list[Any]:
-    known: list[Any] = list(range(d) if names is None else names)
-    unknown = [name for name in given if name not in known]
-    if unknown:
-        if names is None:
-            remedy = (
-                f"X has no column names; pass X as a DataFrame, or use indices from 0 to {d - 1}"
-            )
-        else:
-            remedy = meant_columns(unknown[0], names)
-        raise InvalidParameter(
-            f"monotonic_cst contains columns that X does not have: {first_few(unknown)}; {remedy}."
-        )
-    return [given.get(name, 0) for name in known]
 
 
 def interaction_groups(
@@ -90,31 +76,7 @@ def _group(given: object, number: int, d: int, names: Sequence[str] | None) -> t
             f"interaction_cst has {shown(given)} at position {number}; each entry must be a "
             f"collection of column indices or names, such as [{example}]."
         )
-    columns = [_position(column, number, names) for column in columns]
-    outside = [column for column in columns if not 0 <= column < d]
-    if outside:
-        raise InvalidParameter(
-            f"interaction_cst has column {outside[0]} at position {number}, but X has "
-            f"{counted(d, 'column')}; use indices from 0 to {d - 1}."
-        )
-    return tuple(sorted({int(column) for column in columns}))
-
-
-def _position(column: int | str, number: int, names: Sequence[str] | None) -> int:
-    """Index of a column that is given by its index or its name."""
-    if not isinstance(column, str):
-        return int(column)
-    if names is None:
-        raise InvalidParameter(
-            "interaction_cst contains column names, but X has none; pass X as a data frame, or "
-            "use indices of columns."
-        )
-    if column not in names:
-        raise InvalidParameter(
-            f"interaction_cst has column {column!r} at position {number}, which X does not have; "
-            f"{meant_columns(column, names)}."
-        )
-    return list(names).index(column)
+    return tuple(sorted(set(positions("interaction_cst", columns, d, names))))
 
 
 def plain_constraint(given: Any) -> Any:
