@@ -61,21 +61,34 @@ class LinearSystem:
         return LinearSystem(self.D, self.tolerance)
 
 
-@dataclass(frozen=True, eq=False)
-class DirectNewton:
-    """Newton steps by Cholesky factors."""
+@dataclass(eq=False)
+class DirectSolver:
+    """``(K + D)⁻¹`` from Cholesky factors, float64; O(n³) once for each ``D``, O(n² r) a step."""
 
     K: Array  # (n, n) float64
     team: ThreadTeam
+    factored: tuple[Floats, Array] | None = None  # the last ``D`` (n,), and the factor
 
     @classmethod
-    def of(cls, workspace: Workspace, kernel: Kernel) -> DirectNewton:
+    def of(cls, workspace: Workspace, kernel: Kernel) -> DirectSolver:
         """Evaluate the Gram matrix."""
         X = array_api.cast(workspace.X, "float64")
         return cls(evaluate(kernel, X, X, workspace.team), workspace.team)
 
-    def step(self, D: Floats, b: Floats, iterations: int) -> Change:
-        """The exact step δ and its values ``K δ``; O(n³) for every column of ``D``."""
+    def advanced(
+        self, system: LinearSystem, residual: Floats, so_far: Component, iterations: int
+    ) -> tuple[Change, LinearSystem]:
+        """The exact step for a residual (n, r), and the system after it."""
+        D = system.D
+        if self.factored is None or not np.array_equal(D, self.factored[0]):
+            shifted = array_api.add_to_diagonal(array_api.copied(self.K), array_api.like(D, self.K))
+            self.factored = D, array_api.cholesky(shifted, team=self.team)
+        right = array_api.like(residual.copy(), self.K)
+        weights = array_api.solve_cholesky(self.factored[1], right)
+        return self._change(array_api.to_numpy(weights)), replace(system, left=0.0)
+
+    def newton(self, D: Floats, b: Floats, iterations: int) -> Change:
+        """The exact step ``(K + D)⁻¹ D b``; O(n³) for every column of ``D``."""
         step = np.empty_like(b)
         diagonal = array_api.namespace(self.K).linalg.diagonal(self.K)
         for k, columns in enumerate(_columns(D, b)):
@@ -92,75 +105,56 @@ class DirectNewton:
             right = (scale * added)[:, None] * array_api.like(b[:, columns], self.K)
             found = scale[:, None] * array_api.solve_cholesky(factor, right)
             step[:, columns] = array_api.to_numpy(found)
-        values = array_api.product(self.K, array_api.like(step, self.K), self.team)
-        return Change(step, array_api.to_numpy(values))
+        return self._change(step)
+
+    def _change(self, weights: Floats) -> Change:
+        values = array_api.product(self.K, array_api.like(weights, self.K), self.team)
+        return Change(weights, array_api.to_numpy(values))
 
 
-@dataclass(frozen=True, eq=False)
-class DirectSolver:
-    """``(K + D)⁻¹`` from a Cholesky factor, float64; O(n³) once, O(n² r) a step."""
-
-    K: Array
-    factor: Array
-    D: Floats
-    team: ThreadTeam
-
-    @classmethod
-    def of(cls, workspace: Workspace, kernel: Kernel, D: Floats) -> DirectSolver:
-        """Evaluate and factor the matrix."""
-        K, team = DirectNewton.of(workspace, kernel).K, workspace.team
-        shifted = array_api.add_to_diagonal(array_api.copied(K), array_api.like(D, K))
-        return cls(K, array_api.cholesky(shifted, team=team), D, team)
-
-    def advanced(
-        self, system: LinearSystem, residual: Floats, so_far: Component, iterations: int
-    ) -> tuple[Change, LinearSystem]:
-        """The exact step for a residual (n, r), and the system after it."""
-        right = array_api.like(residual.copy(), self.K)
-        change = array_api.solve_cholesky(self.factor, right)
-        outputs = array_api.to_numpy(array_api.product(self.K, change, self.team))
-        return Change(array_api.to_numpy(change), outputs), replace(system, left=0.0)
-
-
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class IterativeSolver:
-    """Preconditioned conjugate gradients on ``K + D``, started from a sparse kernel machine."""
+    """Conjugate gradients on ``K + D``, preconditioned by a sparse kernel machine."""
 
     gram: SymmetricGram
-    D: Floats  # (n,) float64
-    nystroem: Nystroem  # the preconditioner
+    Q: Features  # ``Q Q'`` is the Nyström approximation of the Gram matrix
     landmarks: Ints  # (m,) int64: basis vectors of the sparse machine
     factor: Array  # (m, m): cholesky factor of their Gram matrix
+    preconditioner: Nystroem | None = None  # of the last ``D``
 
     @classmethod
-    def of(cls, gram: SymmetricGram, landmarks: Ints, D: Floats) -> IterativeSolver:
-        """Compute the preconditioner; cost O(n m²)."""
-        Q, factor = nystroem_factor(gram, landmarks, float(D.min()))
-        return cls(gram, D, Nystroem(Q, D), landmarks, factor)
+    def of(cls, gram: SymmetricGram, landmarks: Ints, smallest: float) -> IterativeSolver:
+        """Compute the approximation for the smallest entry of the first ``D``; cost O(n m²)."""
+        Q, factor = nystroem_factor(gram, landmarks, smallest)
+        return cls(gram, Q, landmarks, factor)
 
     def advanced(
         self, system: LinearSystem, residual: Floats, so_far: Component, iterations: int
     ) -> tuple[Change, LinearSystem]:
-        """A few conjugate gradient steps for a residual (n, r), and the system after them.
+        """A few steps for a residual (n, r), the first from a sparse machine; the system after.
 
         ``so_far`` has the weights and values before them.
         If the residual seems small enough, it is recomputed from all weights.  If it is not, the
         outputs lead to the values of ``K (α + step)``, and the fit continues.
         """
+        D, tolerance = system.D, system.tolerance
+        if self.preconditioner is None or not np.array_equal(D, self.preconditioner.D):
+            self.preconditioner = Nystroem(self.Q, D)
         b = array_api.like(np.ascontiguousarray(residual), self.gram.A, "float64")
-        diagonal = array_api.like(self.D, self.gram.A, "float64")[:, None]
-        product, tolerance = _system(self.gram, self.D), system.tolerance
+        search = ConjugateGradients(_system(self.gram, D), self.preconditioner)
         start, taken_first = b * 0.0, b * 0.0
         if system.progress is None:
-            start = self._sparse_machine(b)
-            taken_first = product(start)
+            coefficients = self.preconditioner.coefficients(b)
+            start[self.landmarks] = array_api.solve_lower(
+                self.factor, coefficients, transposed=True
+            )
+            taken_first = search.system(start)
             left = largest_norm(array_api.to_numpy(b - taken_first))
             if not left <= largest_norm(residual):  # the landmarks are nearly dependent
                 start, taken_first = b * 0.0, b * 0.0
-        search = ConjugateGradients(product, self.nystroem)
         found = search.run(b - taken_first, iterations, tolerance, system.progress)
         change, taken, left = start + found.x, taken_first + found.Sx, found.left
-        outputs = taken - diagonal * change
+        outputs = taken - array_api.like(D, b)[:, None] * change
         if left <= tolerance:
             before, function = (array_api.like(v, b) for v in (so_far.alpha, so_far.function))
             true = self.gram.times(before + change) - function
@@ -170,39 +164,7 @@ class IterativeSolver:
         step = Change(array_api.to_numpy(change), array_api.to_numpy(outputs))
         return step, replace(system, left=left, progress=found.progress)
 
-    def _sparse_machine(self, b: Array) -> Array:
-        """Kernel ridge regression with the landmarks as basis vectors."""
-        coefficients = self.nystroem.coefficients(b)
-        start = b * 0.0
-        start[self.landmarks] = array_api.solve_lower(self.factor, coefficients, transposed=True)
-        return start
-
-
-def newton_system(problem: StageProblem, alpha: Floats, size: float) -> tuple[Floats, Floats]:
-    """``D`` and ``b``, both (n, r), for a kernel whose mean of k(x, x) is ``size``.
-
-    ``D`` is (n, 1) if all outputs share the curvature.
-    """
-    hessian, lam = problem.own_hessian, problem.regularization
-    w = 1.0 if problem.weight is None else problem.weight[:, None]
-    with np.errstate(over="ignore"):
-        D = lam / np.maximum(w * hessian, _SMALLEST_CURVATURE)
-    return np.minimum(D, _LARGEST_RATIO * size), problem.weighted_gradient / lam - alpha
-
-
-@dataclass(frozen=True, eq=False)
-class IterativeNewton:
-    """Conjugate gradients for every column of ``D``, preconditioned by a sparse kernel machine."""
-
-    gram: SymmetricGram
-    Q: Features  # ``Q Q'`` is the Nyström approximation of the Gram matrix
-
-    @classmethod
-    def of(cls, gram: SymmetricGram, landmarks: Ints, smallest: float) -> IterativeNewton:
-        """Compute the approximation for the smallest entry of the first D; cost O(n m²)."""
-        return cls(gram, nystroem_factor(gram, landmarks, smallest)[0])
-
-    def step(self, D: Floats, b: Floats, iterations: int) -> Change:
+    def newton(self, D: Floats, b: Floats, iterations: int) -> Change:
         """Steps until a tenth of the residual is left and the sum descends, and its values."""
         parts = [
             self._solved(D[:, k], b[:, columns], iterations)
@@ -225,6 +187,16 @@ class IterativeNewton:
                 break
             tolerance = min(tolerance, 0.5 * found.left)
         return step, outputs
+
+
+def diagonal_of(problem: StageProblem, size: float) -> Floats:
+    """``D`` (n, r), or (n, 1) if all outputs share it; ``size`` is the mean of k(x, x)."""
+    w = np.ones((problem.n_rows, 1)) if problem.weight is None else problem.weight[:, None]
+    if not problem.is_newton:
+        return problem.regularization / problem.curvature_bound / w
+    with np.errstate(over="ignore"):
+        D = problem.regularization / np.maximum(w * problem.own_hessian, _SMALLEST_CURVATURE)
+    return np.minimum(D, _LARGEST_RATIO * size)
 
 
 def _system(gram: SymmetricGram, D: Floats) -> Callable[[Array], Array]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -21,12 +20,10 @@ from hilboost.core.row_sample import RowSample
 from hilboost.kernels.gram import mean_diagonal, require_memory
 from hilboost.kernels.symmetric import SymmetricGram
 from hilboost.learners.kernel_machine.all_rows import (
-    DirectNewton,
     DirectSolver,
-    IterativeNewton,
     IterativeSolver,
     LinearSystem,
-    newton_system,
+    diagonal_of,
 )
 from hilboost.learners.kernel_machine.config import (
     DIRECT_UP_TO,
@@ -38,7 +35,6 @@ from hilboost.learners.kernel_machine.config import (
 from hilboost.learners.kernel_machine.conjugate_gradients import largest_norm
 from hilboost.learners.kernel_machine.descending import (
     LARGEST_SHARE,
-    Descending,
     share_of_rounding,
     unspoilt,
 )
@@ -100,90 +96,62 @@ class FullLearner(KernelLearner):
                 "stages='sparse'."
             )
         problem = data.problem(self.setting, gradients, weight)
-        if problem.is_newton:
-            return data.propose(self._newton_step(data, problem))
-        return data.propose(self._bounded_step(data, problem))
-
-    def _bounded_step(self, data: FullState, problem: StageProblem) -> Descending:
-        """A step with a bound on the hessian, which is exact for squared error."""
-        gradients, bound = problem.gradients, problem.curvature_bound
-        w = 1.0 if problem.weight is None else problem.weight
-        diagonal = problem.regularization / bound / w
-        D = np.broadcast_to(diagonal, (problem.n_rows,)).astype(np.float64)
+        size = mean_diagonal(problem.kernel, data.workspace.X)
         if data.record.own is None:
-            factor = data.settle_precision(problem, D)
-            problem = replace(problem, regularization=problem.regularization * factor)
-            D = D * factor
-        so_far = data.component(problem.kernel, problem.n_outputs)
-        residual = gradients.negative_gradient / bound - D[:, None] * so_far.alpha
-        if data.linear is None or not np.array_equal(D, data.linear.D):
-            data.linear = self._linear_solver(data, problem, D)
-        if data.solver.system is None or not np.array_equal(D, data.solver.system.D):
-            system = LinearSystem(D, self.tolerance * largest_norm(residual))
-            data.note(own=replace(data.solver, system=system))
-        step = data.advance(problem, residual, so_far, self.iterations)
-        rows = np.arange(problem.n_rows)
-        if self._refines(data, problem, step):
-            return self._bounded_step(data, problem)
-        found = data.step_of(problem, rows, step.weights, step.outputs, data.basis)
-        return unspoilt(found, problem, data.gained(problem))
+            problem = data.settled(problem, diagonal_of(problem, size).min(axis=1))
+        take = self._newton_step if problem.is_newton else self._bounded_step
+        change = take(data, problem, size)
+        every = np.arange(problem.n_rows)
+        is_first = not data.record.n_stages
+        if is_first and data.refine_precision(problem.kernel, every, change.weights):
+            data.restart_solver()
+            change = take(data, problem, size)
+        step = data.step_of(problem, every, change.weights, change.outputs, data.basis)
+        step = unspoilt(step, problem, data.gained(problem))
+        is_minimizer = problem.is_newton and problem.corners is not None
+        return data.propose(replace(step, is_minimizer=is_minimizer))
 
-    def _newton_step(self, data: FullState, problem: StageProblem) -> Descending:
+    def _bounded_step(self, data: FullState, problem: StageProblem, size: float) -> Change:
+        """A step with a bound on the hessian, which is exact for squared error."""
+        D = diagonal_of(problem, size)
+        so_far = data.component(problem.kernel, problem.n_outputs)
+        negative = problem.gradients.negative_gradient
+        residual = negative / problem.curvature_bound - D * so_far.alpha
+        solver = self._solver(data, problem, D)
+        if data.solver.system is None or not np.array_equal(D[:, 0], data.solver.system.D):
+            system = LinearSystem(D[:, 0], self.tolerance * largest_norm(residual))
+            data.note(own=replace(data.solver, system=system))
+        return data.advance(solver, problem, residual, so_far, self.iterations)
+
+    def _newton_step(self, data: FullState, problem: StageProblem, size: float) -> Change:
         """A step with the hessian at the ensemble so far."""
         so_far = data.component(problem.kernel, problem.n_outputs)
-        size = mean_diagonal(problem.kernel, data.workspace.X)
-        D, _ = newton_system(problem, so_far.alpha, size)
-        if data.newton is None:
-            if data.record.own is None:
-                factor = data.settle_precision(problem, D.min(axis=1))
-                problem = replace(problem, regularization=problem.regularization * factor)
-                D, _ = newton_system(problem, so_far.alpha, size)
-            first = data.solver.newton
-            smallest = float(D.min()) if first is None else first
-            data.newton = self._newton_solver(data, problem, smallest)
-            data.note(own=replace(data.solver, newton=smallest))
-            data.expect_descent(patience=1)
-        rows = np.arange(problem.n_rows)
-        newton = partial(self._newton_change, data, so_far.alpha, size)
+        solver = self._solver(data, problem, diagonal_of(problem, size))
+        data.expect_descent(patience=1)
+
+        def newton(now: StageProblem, change: Change) -> Change:
+            alpha = so_far.alpha + change.weights
+            dual_residual = now.weighted_gradient / now.regularization - alpha
+            return solver.newton(diagonal_of(now, size), dual_residual, self.iterations)
+
         if problem.corners is None:
-            change = newton(problem, Change.none(problem, len(rows)))
-        else:
-            change = data.at_corners(problem, rows, newton, so_far.function)
-        if self._refines(data, problem, change):
-            return self._newton_step(data, problem)
-        step = data.step_of(problem, rows, change.weights, change.outputs, data.basis)
-        return step if problem.corners is None else replace(step, is_minimizer=True)
+            return newton(problem, Change.none(problem, problem.n_rows))
+        return data.at_corners(problem, np.arange(problem.n_rows), newton, so_far.function)
 
-    def _refines(self, data: FullState, problem: StageProblem, change: Change) -> bool:
-        """Whether the first stage begins again, in double precision."""
-        every = np.arange(problem.n_rows)
-        if data.record.n_stages or not data.refine_precision(problem.kernel, every, change.weights):
-            return False
-        data.linear = data.newton = None
-        data.note(own=replace(data.solver, system=None, newton=None))
-        return True
-
-    def _newton_change(
-        self, data: FullState, alpha: Floats, size: float, problem: StageProblem, change: Change
-    ) -> Change:
-        """Newton's step after a change."""
-        assert data.newton is not None
-        D, b = newton_system(problem, alpha + change.weights, size)
-        return data.newton.step(D, b, self.iterations)
-
-    def _linear_solver(
+    def _solver(
         self, data: FullState, problem: StageProblem, D: Floats
     ) -> DirectSolver | IterativeSolver:
-        if self._is_direct(data):
-            return DirectSolver.of(data.workspace, problem.kernel, D)
-        return IterativeSolver.of(*self._gram(data.workspace, problem), D)
-
-    def _newton_solver(
-        self, data: FullState, problem: StageProblem, smallest: float
-    ) -> DirectNewton | IterativeNewton:
-        if self._is_direct(data):
-            return DirectNewton.of(data.workspace, problem.kernel)
-        return IterativeNewton.of(*self._gram(data.workspace, problem), smallest)
+        """The solver of all stages, set up for the smallest entry of the first diagonal."""
+        if data.equations is None:
+            first = data.solver.smallest
+            smallest = float(D.min()) if first is None else first
+            data.note(own=replace(data.solver, smallest=smallest))
+            if self._is_direct(data):
+                data.equations = DirectSolver.of(data.workspace, problem.kernel)
+            else:
+                gram, landmarks = self._gram(data.workspace, problem)
+                data.equations = IterativeSolver.of(gram, landmarks, smallest)
+        return data.equations
 
     def _is_direct(self, data: FullState) -> bool:
         """Whether a Cholesky factor of all rows fits the budget; refused if memory is not free."""
@@ -221,7 +189,7 @@ class SolverRecord:
     in_files: ClassVar[bool] = True
 
     system: LinearSystem | None = None  # of bounded steps
-    newton: float | None = None  # smallest diagonal entry in the first of the Newton steps
+    smallest: float | None = None  # entry of the first diagonal
     is_ill_conditioned: bool = False  # whether single precision is too coarse for λ
     keeps_system: bool = False  # whether the next stage has the same ``D``
     is_solved: bool = False
@@ -234,10 +202,7 @@ class FullState(MachineState):
 
     def __init__(self, workspace: Workspace, choice: Choice | None = None) -> None:
         super().__init__(workspace, choice)
-        # The solver of bounded steps; replaced by a new one if ``D`` changes.
-        self.linear: DirectSolver | IterativeSolver | None = None
-        # The solver of Newton steps, the same in all stages.
-        self.newton: DirectNewton | IterativeNewton | None = None
+        self.equations: DirectSolver | IterativeSolver | None = None
         self._basis: NDArray | None = None  # that all stages share
 
     @property
@@ -255,10 +220,10 @@ class FullState(MachineState):
         """Whether the linear system is solved, or the penalized loss no longer decreases."""
         return self.solver.is_solved if self.record.descent is None else super().converged
 
-    def settle_precision(self, problem: StageProblem, D: Floats) -> float:
+    def settled(self, problem: StageProblem, D: Floats) -> StageProblem:
         """Turn to double precision if single is too coarse for λ, for a diagonal ``D`` (n,).
 
-        Returns a factor of at least 1 by which λ has been raised for all stages.
+        If double is, too, λ is raised for all stages.
         """
         workspace = self.workspace
         share = share_of_rounding(problem.kernel, workspace.X, D, workspace.seed)
@@ -268,19 +233,28 @@ class FullState(MachineState):
         if self.workspace.precision == "float64":
             share *= float(np.finfo(np.float64).eps / np.finfo(np.float32).eps)
         if share <= LARGEST_SHARE:
-            return 1.0
-        factor = share / LARGEST_SHARE
-        self.penalize(problem.regularization * factor)
-        return factor
+            return problem
+        raised = problem.regularization * (share / LARGEST_SHARE)
+        self.penalize(raised)
+        return replace(problem, regularization=raised)
+
+    def restart_solver(self) -> None:
+        """Forget the solver of another precision."""
+        self.equations = None
+        self.note(own=replace(self.solver, system=None, smallest=None))
 
     def advance(
-        self, problem: StageProblem, residual: Floats, so_far: Component, iterations: int
+        self,
+        solver: DirectSolver | IterativeSolver,
+        problem: StageProblem,
+        residual: Floats,
+        so_far: Component,
+        iterations: int,
     ) -> Change:
         """Advance the solution of the linear system."""
-        assert self.linear is not None
-        assert self.solver.system is not None
         system = self.solver.system
-        step, system = self.linear.advanced(system, residual, so_far, iterations)
+        assert system is not None
+        step, system = solver.advanced(system, residual, so_far, iterations)
         self.note(
             own=replace(
                 self.solver,
@@ -323,4 +297,4 @@ class FullState(MachineState):
     def close(self) -> None:
         """End the threads and release the Gram matrix."""
         super().close()
-        self.linear = self.newton = None
+        self.equations = None
