@@ -229,32 +229,41 @@ class Gram:
         with array_api.one_blas_thread():
             return self.team.map(function, blocks)
 
-    def times(self, V: Array) -> Array:
-        """Compute ``K V`` for ``V`` (b, r), float64."""
+    def times(self, V: Array, exactly: bool = False) -> Array:
+        """Compute ``K V`` for ``V`` (t, r), float64, with the first t columns of ``K``.
+
+        Products are in the precision of ``K``, or ``exactly`` in float64.
+        """
         if self.is_kept:
             self.whole()
         out = array_api.empty((self.shape[0], V.shape[1]), self.A, "float64")
-        short = array_api.cast(V, self.precision)
+        precision, t = "float64" if exactly else self.precision, V.shape[0]
+        short = array_api.cast(V, precision)
         tile = self.kernel.tiles(self.A, self.B) if self._adds_tiles else None
 
         def multiply(rows: slice) -> None:
             if tile is None:
-                out[rows] = _product(self.block(rows), short)
+                out[rows] = _product(array_api.cast(self.block(rows)[:, :t], precision), short)
                 return
             for some in row_blocks(rows, _TILE_ROWS):
-                products = (tile(some, own) @ V[own] for own in row_blocks(len(V), _TILE_COLUMNS))
+                products = (tile(some, own) @ V[own] for own in row_blocks(t, _TILE_COLUMNS))
                 out[some] = sum(products)
 
         self._map(multiply)
         return self.rows_of_all(out[self.own_rows])
 
-    def transposed_times(self, U: Array) -> Array:
-        """Compute ``K' U`` for ``U`` (a, r), float64."""
+    def transposed_times(self, U: Array, exactly: bool = False) -> Array:
+        """Compute ``K' U`` for ``U`` (a, r), float64, with products as in :meth:`times`."""
         if self.is_kept:
             self.whole()
-        short = array_api.cast(U, array_api.precision(self.A))
-        parts = self._map(lambda rows: array_api.cast(self.block(rows).T @ short[rows], "float64"))
-        return self.summed(parts, U.shape[1], self.largest * _largest(U))
+        precision = "float64" if exactly else self.precision
+        short = array_api.cast(U, precision)
+
+        def product(rows: slice) -> Array:
+            block = array_api.cast(self.block(rows), precision)
+            return array_api.cast(block.T @ short[rows], "float64")
+
+        return self.summed(self._map(product), U.shape[1], self.largest * _largest(U))
 
     def normal_times(self, V: Array, weight: Array | None = None) -> Array:
         """Compute ``K' W K V`` in one pass over the rows, float64."""

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
-import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from hilboost.backends import array_api
 from hilboost.core.base_model import Stage, Term
 from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.errors import warn_caller
-from hilboost.kernels.gram import Gram, row_blocks
+from hilboost.kernels.gram import Gram
 from hilboost.learners.kernel_machine.config import Workspace
 from hilboost.learners.kernel_machine.descending import Descending
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
@@ -249,7 +247,8 @@ class QuasiNewton(Iterative):
     def direction(self, state: MachineState, problem: StageProblem) -> Direction:
         """The step of the bound, corrected by the curvature along the last steps."""
         t = self.sizes[0]
-        g = transposed_times(self._gram, problem.weighted_gradient)[:t]
+        negative = array_api.like(problem.weighted_gradient, self._gram.A, "float64")
+        g = array_api.to_numpy(self._gram.transposed_times(negative, exactly=True))[:t]
         g -= self.regularization * self.function(state, problem, self._K_DD)
         if self._last is not None:
             before, step = self._last
@@ -294,27 +293,7 @@ def times(gram: Gram, V: Floats) -> Floats:
 
     Steps divide by the small eigenvalues of ``H``, which amplifies the rounding errors of sums.
     """
-    own = _by_blocks(gram, lambda rows, block: block[:, : len(V)] @ V)
-    return gram.rows_of_all(np.concatenate([np.empty((0, V.shape[1])), *own]))
-
-
-def transposed_times(gram: Gram, U: Floats) -> Floats:
-    """``K' U`` for ``U`` (n, r), in float64 sums."""
-    products = _by_blocks(gram, lambda rows, block: block.T @ U[rows])
-    largest = float(np.abs(U).max(initial=0.0))
-    return gram.summed(products, U.shape[1], gram.largest * largest)
-
-
-def _by_blocks(gram: Gram, product: Callable[[slice, Floats], Floats]) -> list[Floats]:
-    """A product for each block of rows, with one BLAS thread, so that threads do not affect it."""
-
-    def evaluate(rows: slice) -> Floats:
-        return product(rows, array_api.to_numpy(gram.block(rows)))
-
-    if gram.is_kept:
-        gram.whole()
-    with array_api.one_blas_thread():
-        return gram.team.map(evaluate, row_blocks(gram.own_rows))
+    return array_api.to_numpy(gram.times(array_api.like(V, gram.A, "float64"), exactly=True))
 
 
 def regular(D: int) -> list[int]:
