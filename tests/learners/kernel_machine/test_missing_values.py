@@ -14,7 +14,7 @@ from hilboost import (
     to_onnx,
 )
 from hilboost.core.errors import InvalidData
-from hilboost.learners.kernel_machine.inputs import completing
+from hilboost.learners.kernel_machine.inputs import completing, encoded_features
 
 NAN = np.nan
 X = np.array([[1.0, NAN, 0], [3, 5, 1], [9, 7, NAN], [4, NAN, 1]])
@@ -50,6 +50,19 @@ def test_weights_are_repetitions(weight):
     repeated = completing(np.repeat(X, weight, axis=0), None)
     np.testing.assert_array_equal(weighted.numbers, repeated.numbers)
     np.testing.assert_array_equal(weighted.missing, repeated.missing)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n_missing", [0, 1, 2, 198, 199, 200])
+def test_an_indicator_needs_a_hundredth_of_the_weight_on_both_sides(n_missing, weighted):
+    values, Y = np.arange(200.0)[:, None], np.ones((200, 1))
+    values[:n_missing] = NAN
+    weight = np.where(np.isnan(values[:, 0]), 2.0, 1.0) if weighted else None
+    share = np.average(np.isnan(values[:, 0]), weights=weight)
+    expected = [0] if 0.01 <= share <= 0.99 else []
+    assert completing(values, weight).missing.tolist() == expected
+    if n_missing < 199:  # otherwise, the column has one value
+        assert encoded_features(values, Y, weight).missing.tolist() == expected
 
 
 def test_the_place_in_a_wider_table():

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.errors import InvalidColumn
@@ -86,9 +87,7 @@ def completing(X: Floats, weight: Floats | None, categorical: tuple[int, ...] = 
 
     These are medians, with an indicator for the latter, and a code of their own for categories.
     """
-    missing = np.isnan(X)
-    share = np.average(missing, axis=0, weights=weight)
-    often = (share >= _FEWEST_MISSING) & (share <= 1 - _FEWEST_MISSING)
+    often = _are_often_missing(_shares_of_missing(X, weight))
     often[list(categorical)] = False  # a level of their own
     numbers = np.array([_median(column, weight) for column in X.T])
     numbers[list(categorical)] = _MISSING_LEVEL
@@ -148,31 +147,39 @@ def encoded_features(
     categorical: Sequence[tuple[int, int]] = (),  # sequence of (column, n_levels)
 ) -> FeatureMap:
     """Learn the conversion from rows; constant columns are left out, missing cells are means."""
-    columns: list[int] = []
-    rows: list[tuple[float, float, float, float]] = []
-    levels: list[tuple[int, Floats]] = []
     tables = {
         column: level_numbers(X[:, column], n_levels, target, weight)
         for column, n_levels in categorical
     }
-    for column in range(X.shape[1]):
-        values = X[:, column]
-        if column in tables:
-            values = looked_up(values, tables[column])
-        found = _scaling(values, weight)
-        if found is None:
-            continue
-        if column in tables:
-            levels.append((len(columns), tables[column]))
-        columns.append(column)
-        rows.append(found)
-    missing = _with_missing(X, columns, list(tables))
-    for share in np.isnan(X[:, missing]).mean(axis=0):
-        rows.append((-UNBOUNDED, UNBOUNDED, 0.0, float(np.sqrt(share * (1 - share))) or 1.0))
+    scaling: dict[int, tuple[float, float, float, float]] = {}
+    for column, values in enumerate(X.T):
+        own = looked_up(values, tables[column]) if column in tables else values
+        found = _scaling(own, weight)
+        if found is not None:
+            scaling[column] = found
+    columns = list(scaling)
+    levels = tuple((place, tables[k]) for place, k in enumerate(columns) if k in tables)
+    share, coded = _shares_of_missing(X, weight), list(tables)
+    is_feature = _are_often_missing(share) & np.isin(np.arange(X.shape[1]), columns)
+    is_feature[coded] = (share[coded] > 0) & (share[coded] < 1)  # a level
+    missing = np.flatnonzero(is_feature)
+    spreads = np.sqrt(share[missing] * (1 - share[missing]))
+    rows = [*scaling.values(), *((-UNBOUNDED, UNBOUNDED, 0.0, spread) for spread in spreads)]
     low, high, center, scale = np.array(rows).reshape(-1, 4).T.copy()
     numbers = center[: len(columns)]
-    places, of_levels = np.array(columns, dtype=np.int64), tuple(levels)
-    return FeatureMap(places, of_levels, numbers, missing, low, high, center, scale)
+    places = np.array(columns, dtype=np.int64)
+    return FeatureMap(places, levels, numbers, missing, low, high, center, scale)
+
+
+def _shares_of_missing(X: Floats, weight: Floats | None) -> Floats:
+    """Shares (d,) of the rows whose cell is missing."""
+    shares: Floats = np.average(np.isnan(X), axis=0, weights=weight)
+    return shares
+
+
+def _are_often_missing(shares: Floats) -> NDArray[np.bool_]:
+    """Whether enough rows have a value and enough have none, for shares (d,) of missing cells."""
+    return (shares >= _FEWEST_MISSING) & (shares <= 1 - _FEWEST_MISSING)
 
 
 def level_numbers(codes: Floats, n_levels: int, target: Floats, weight: Floats | None) -> Floats:
@@ -224,12 +231,3 @@ def _scaling(values: Floats, weight: Floats | None) -> tuple[float, float, float
     if not spread > 1e-10 * abs(center) or not np.isfinite(1 / (spread * size)):
         return None
     return low, high, center * size, spread * size
-
-
-def _with_missing(X: Floats, columns: list[int], coded: list[int]) -> Ints:
-    """Find columns whose missing cells are features: in category columns, they are a level."""
-    share = np.isnan(X).mean(axis=0)
-    found = np.zeros(X.shape[1], dtype=bool)
-    found[columns] = (share[columns] > _FEWEST_MISSING) & (share[columns] < 1 - _FEWEST_MISSING)
-    found[coded] = (share[coded] > 0) & (share[coded] < 1)
-    return np.flatnonzero(found)
