@@ -423,7 +423,7 @@ READ = "; pass the values of the rows"
         (BoostingRegressor(), (iter(X), Y), r"X is an? .*iterator; pass its rows, list\(X\)"),
         (SURVIVAL, (X, TIMES.tolist()), r"^y holds pairs of events and times; .* np.array\("),
         (SURVIVAL, (X, (LABELS > 0, Y)), "^y must be a structured array .* shape \\(2, 60\\)"),
-        (SparseKernelRidge(kernel="rbff"), (X, Y), r"Did you mean 'gaussian'\? Valid"),
+        (SparseKernelRidge(kernel="rbff"), (X, Y), r"Did you mean 'gaussian'\? Valid.* auto, "),
         (OutputKernelForestRegressor("rbf"), (X, X), r"is not known. Did you mean 'gaussian'\? V"),
         (BoostingClassifier(class_weight="balancd"), (X, LABELS), "a dict .*; got 'balancd'"),
         (BoostingClassifier(class_weight={"a": 1}), (X, LABELS), "contains 'a', but the classes"),

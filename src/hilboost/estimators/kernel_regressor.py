@@ -29,9 +29,9 @@ class KernelBoostingRegressor(NumberPredictions, RegressorMixin, KernelBoosting)
         Kernel on the inputs.  ``"auto"`` fits the length scales of several kernels by maximizing
         the marginal likelihood of a Gaussian process on 1,000 rows, and selects the kernel that
         performs best on held-out rows.  Length scales of a given kernel are in units of the
-        standardized columns.  Each stage uses the kernel of a list that decreases the penalized
-        loss most, ``½ g'H⁻¹g`` (SY2006, eq. 21).  With a list and ``regularization="auto"``, each
-        kernel is multiplied by a fitted amplitude.
+        standardized columns, and 1 for kernels by name.  Each stage uses the kernel of a list that
+        decreases the penalized loss most, ``½ g'H⁻¹g`` (SY2006, eq. 21).  With a list and
+        ``regularization="auto"``, each kernel is multiplied by a fitted amplitude.
     stages : {"auto", "full", "sparse", "block"}, default="auto"
         Type of boosting stage:
 

@@ -121,7 +121,8 @@ class MixtureOfKernelExperts(NumberPredictions, RegressorMixin, NonAdditiveEnsem
     subset_size : int or float in (0, 1), default=1000
         Largest number of rows per expert, or fraction of all rows.
     kernel : Kernel, name, scikit-learn kernel, callable or "auto", default="auto"
-        Kernel of all members.  Length scales are in units of the standardized columns.
+        Kernel of all members.  Length scales are in units of the standardized columns, and 1 for
+        kernels by name.
     regularization : float or "auto", default="auto"
         λ in ``½ Σ_i w_i (y_i - f(x_i))² + ½ λ |f|²``.
     validation, validation_gap : optional

@@ -25,15 +25,15 @@ from hilboost.estimators import parameter_types as types
 from hilboost.estimators.kernel_boosting import KernelMachineEstimator
 from hilboost.estimators.signatures import with_parameters
 from hilboost.estimators.sklearn_callbacks import Relay
-from hilboost.kernels import Kernel, as_kernel
+from hilboost.kernels import Kernel
 from hilboost.kernels.gram import evaluate
+from hilboost.kernels.registry import kernel_or_name
 from hilboost.learners.kernel_machine.config import MEMORY_BUDGET, KernelMachineConfig, Workspace
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.learners.kernel_machine.full import FullLearner
 from hilboost.learners.kernel_machine.state import MachineState
 from hilboost.learners.kernel_machine.summary import KernelMachineSummary
 from hilboost.model import AdditiveModel
-from hilboost.model.fit_facts import is_auto
 from hilboost.model.fitted import FittedModel
 from hilboost.training.categories import check_kernel
 from hilboost.training.data import TrainingData
@@ -143,7 +143,7 @@ class SubsetEnsemble(KernelMachineEstimator):
         sizes = np.ones(len(initial_raw)) if units is None else units.size
         check_kernel(self.kernel, self._categories(), data.schema)
         config = KernelMachineConfig(
-            kernel="auto" if is_auto(self.kernel) else as_kernel(self.kernel),
+            kernel=kernel_or_name(self.kernel, "auto"),
             regularization=self.regularization,
             categorical=data.schema.categories,
             row_weight=data.row_weight,

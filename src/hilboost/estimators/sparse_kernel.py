@@ -94,7 +94,7 @@ class SparseKernelRidge(NumberPredictions, RegressorMixin, SparseKernelMachine):
         Kernel on the inputs.  ``"auto"`` fits the length scales of several kernels by maximizing
         the marginal likelihood of a Gaussian process on 1,000 rows, and selects the kernel that
         performs best on held-out rows.  Length scales of a given kernel are in units of the
-        standardized columns.
+        standardized columns, and 1 for kernels by name.
     regularization : float or "auto", default="auto"
         Regularization strength λ, which is the noise variance of a Gaussian process.  ``"auto"``
         selects it on held-out rows.

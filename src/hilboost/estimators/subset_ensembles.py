@@ -76,7 +76,8 @@ class AveragedKernelRidge(ShapleyValues, NumberPredictions, RegressorMixin, Subs
         Number of rows per member, or fraction of all rows.  Subsets are disjoint as long as enough
         rows are left.
     kernel : Kernel, name, scikit-learn kernel, callable or "auto", default="auto"
-        Kernel of all members.  Length scales are in units of the standardized columns.
+        Kernel of all members.  Length scales are in units of the standardized columns, and 1 for
+        kernels by name.
     regularization : float or "auto", default="auto"
         λ in ``½ Σ_i w_i (y_i - f(x_i))² + ½ λ |f|²``.
     validation : {"auto", "random", "groups", "time"} or scikit-learn splitter, default="auto"
@@ -180,7 +181,8 @@ class BayesianCommitteeMachine(NumberPredictions, RegressorMixin, NonAdditiveEns
         Number of rows per member, or fraction of all rows.  Subsets are disjoint as long as enough
         rows are left; the method assumes disjoint subsets.
     kernel : Kernel, name, scikit-learn kernel, callable or "auto", default="auto"
-        Kernel of all members.  Length scales are in units of the standardized columns.
+        Kernel of all members.  Length scales are in units of the standardized columns, and 1 for
+        kernels by name.
     regularization : float or "auto", default="auto"
         Noise variance λ, for a function with prior variance ``k(x, x)``.
     validation, validation_gap : optional

@@ -64,9 +64,17 @@ def as_kernel(spec: object) -> Kernel:
     InvalidType
         The argument is of another type.
     """
+    found: Kernel = kernel_or_name(spec)
+    return found
+
+
+def kernel_or_name(spec: object, *others: str) -> Any:
+    """Convert an argument to a kernel, except for ``others``, which are valid names, too."""
     if isinstance(spec, Kernel):
         return spec
     if isinstance(spec, str):
+        if spec in others:
+            return spec
         if spec == "precomputed":
             raise InvalidParameter(
                 "kernel='precomputed' does not contain the matrix; pass kernel="
@@ -74,7 +82,7 @@ def as_kernel(spec: object) -> Kernel:
                 "numpy.arange(len(gram)).reshape(-1, 1)."
             )
         if spec not in KERNEL_NAMES:
-            raise unknown_name("kernel", spec, KERNEL_NAMES, same_kernel(spec))
+            raise unknown_name("kernel", spec, (*KERNEL_NAMES, *others), same_kernel(spec))
         return KERNEL_NAMES[spec]()
     refuse_class("kernel", spec)
     if isinstance(spec, list | tuple):

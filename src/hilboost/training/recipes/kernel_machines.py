@@ -16,8 +16,9 @@ from hilboost.core.errors import InvalidParameter, shown
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.core.rule import Rule
-from hilboost.kernels import Kernel, as_kernel, as_kernels
+from hilboost.kernels import Kernel, as_kernels
 from hilboost.kernels.base import first_of_equals
+from hilboost.kernels.registry import kernel_or_name
 from hilboost.learners.kernel_machine.config import DIRECT_UP_TO, KernelMachineConfig, memory_budget
 from hilboost.learners.kernel_machine.full import FullLearner
 from hilboost.learners.kernel_machine.kernel_learner import BlockLearner
@@ -227,7 +228,7 @@ def _learner_of_one(
 
 def _config(p: KernelParameters, categorical: tuple[int, ...]) -> KernelMachineConfig:
     """Create the settings that all kinds of stages share."""
-    kernel = p.kernel if is_auto(p.kernel) else as_kernel(p.kernel)
+    kernel = kernel_or_name(p.kernel, "auto")
     if p.tuning == "mean_distance" and (categorical or not is_auto(kernel)):
         raise InvalidParameter(
             "tuning='mean_distance' requires kernel='auto' and categorical_features=None, because "
