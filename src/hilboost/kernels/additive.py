@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -13,14 +13,14 @@ from hilboost.backends.array_api import Array
 from hilboost.backends.kernel_values import Factors, additive_block, additive_pulls
 from hilboost.core.dtypes import Floats
 from hilboost.core.operators import OperatorGraph
-from hilboost.kernels.base import Fields, Kernel, Names
-from hilboost.kernels.validation import check_length_scales, length_scales, positive
+from hilboost.kernels.base import Fields, Kernel, LengthScales, Names
+from hilboost.kernels.validation import positive
 
 _ALPHA = 4.0  # of the rational quadratic kernels; the power of `additive_block`
 
 
 @dataclass(frozen=True, eq=False)
-class Additive(Kernel):
+class Additive(LengthScales, Kernel):
     """Mean of kernels of single columns, and mean of the products of two of them.
 
     ``main Σ_l k_l / d + pairs Σ_{l<m} k_l k_m / (d (d - 1) / 2)``, with the rational quadratic
@@ -52,18 +52,13 @@ class Additive(Kernel):
     file_name = "additive"
     file_fields: ClassVar[Fields] = {"length_scale": "numbers", "main": "number", "pairs": "number"}
 
-    length_scale: Any = 1.0
     main: float = 1.0
     pairs: float = 1.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "length_scale", length_scales(self.length_scale))
+        super().__post_init__()
         for name in ("main", "pairs"):
             object.__setattr__(self, name, positive(name, getattr(self, name)))
-
-    def check(self, n_columns: int) -> None:
-        """Check that there is one length scale, or one for each column."""
-        check_length_scales(self.length_scale, n_columns)
 
     def block(self, A: Array, B: Array) -> Array:
         """Gram block (a, b), computed in float64."""
@@ -101,10 +96,6 @@ class Additive(Kernel):
             squares = graph.add("Add", squares, square) if squares else square
         of_pairs = graph.add("Sub", graph.add("Mul", total, total), squares)
         return graph.add("Add", graph.times(total, main), graph.times(of_pairs, 0.5 * pairs))
-
-    def stretched(self, factor: float) -> Self:
-        """Multiply the length scales by the factor."""
-        return replace(self, length_scale=self.length_scale * factor)
 
     @property
     def log_parameters(self) -> Floats:

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
+from hilboost.backends import array_api
 from hilboost.backends.array_api import Array
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts
 from hilboost.core.operators import OperatorGraph
+from hilboost.kernels.validation import check_length_scales, length_scales
 
 if TYPE_CHECKING:
     from hilboost.kernels.algebra import Product, Scaled, Sum
@@ -229,6 +231,37 @@ class Kernel(ABC):
         return Scaled(self, other)
 
     __rmul__ = __mul__
+
+
+@dataclass(frozen=True, eq=False)
+class LengthScales:
+    """Part of kernels with values of 1 on the diagonal and length scales as hyperparameters."""
+
+    length_scale: Any = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "length_scale", length_scales(self.length_scale))
+
+    def check(self, n_columns: int) -> None:
+        """Check that there is one length scale, or one for each column."""
+        check_length_scales(self.length_scale, n_columns)
+
+    def diag(self, A: Array) -> Array:
+        """Ones."""
+        return array_api.zeros((A.shape[0],), A, "float64") + 1.0
+
+    def stretched(self, factor: float) -> Self:
+        """Multiply the length scales by the factor."""
+        return replace(self, length_scale=self.length_scale * factor)
+
+    @property
+    def log_parameters(self) -> Floats:
+        """Logarithms of the length scales."""
+        return np.log(self.length_scale)
+
+    def with_log_parameters(self, theta: Floats) -> Self:
+        """Return the kernel with other length scales."""
+        return replace(self, length_scale=np.exp(theta))
 
 
 def block_operators(kernel: Kernel, graph: OperatorGraph, A: str, B: Floats) -> str:

@@ -7,8 +7,8 @@ a category of its own: it equals other missing codes only.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -16,12 +16,11 @@ from hilboost.backends import array_api
 from hilboost.backends.array_api import Array
 from hilboost.core.dtypes import Floats
 from hilboost.core.operators import OperatorGraph
-from hilboost.kernels.base import Fields, Kernel, Names
-from hilboost.kernels.validation import check_length_scales, length_scales
+from hilboost.kernels.base import Fields, Kernel, LengthScales, Names
 
 
 @dataclass(frozen=True, eq=False)
-class Delta(Kernel):
+class Delta(LengthScales, Kernel):
     """``exp(-sum_l [a_l ≠ b_l] / length_scale_l)``: every differing column reduces the similarity.
 
     Parameters
@@ -49,15 +48,6 @@ class Delta(Kernel):
     file_fields: ClassVar[Fields] = {"length_scale": "numbers"}
     reads_raw_columns = True
 
-    length_scale: Any = 1.0
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "length_scale", length_scales(self.length_scale))
-
-    def check(self, n_columns: int) -> None:
-        """Check that there is one length scale, or one for each column."""
-        check_length_scales(self.length_scale, n_columns)
-
     def block(self, A: Array, B: Array) -> Array:
         """Gram block (a, b)."""
         exponent = _zeros(A, B)
@@ -71,21 +61,12 @@ class Delta(Kernel):
         rates = np.broadcast_to(1 / self.length_scale, (B.shape[1],))
         return graph.add("Exp", _differing_operators(graph, A, B, -rates))
 
-    def diag(self, A: Array) -> Array:
-        """Ones."""
-        return array_api.zeros((A.shape[0],), A, "float64") + 1.0
+    def stretched(self, factor: float) -> Self:
+        """Return the kernel: codes have no distances."""
+        return self
 
     def _rates(self, A: Array) -> list[float]:
         return [float(rate) for rate in np.broadcast_to(1 / self.length_scale, (A.shape[1],))]
-
-    @property
-    def log_parameters(self) -> Floats:
-        """Logarithms of the length scales."""
-        return np.log(self.length_scale)
-
-    def with_log_parameters(self, theta: Floats) -> Self:
-        """Return the kernel with other length scales."""
-        return replace(self, length_scale=np.exp(theta))
 
     def parameter_gradient(self, A: Array, W: Array) -> Floats:
         """``sum_ij W_ij k_ij [a_l ≠ b_l] / length_scale_l``, column by column."""

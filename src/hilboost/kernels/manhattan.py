@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -13,14 +13,13 @@ from hilboost.backends import array_api
 from hilboost.backends.array_api import Array
 from hilboost.core.dtypes import Floats
 from hilboost.core.operators import OperatorGraph
-from hilboost.kernels.base import Fields, Kernel, Names
-from hilboost.kernels.validation import check_length_scales, length_scales
+from hilboost.kernels.base import Fields, Kernel, LengthScales, Names
 
 _ROWS_AT_ONCE = 128
 
 
 @dataclass(frozen=True, eq=False)
-class ManhattanLaplace(Kernel):
+class ManhattanLaplace(LengthScales, Kernel):
     """``exp(-s)`` of the Manhattan distance ``s = sum_l |a_l - b_l| / length_scale_l``.
 
     It is the product of the Laplace kernels of all columns, known as the Laplacian kernel in
@@ -46,15 +45,6 @@ class ManhattanLaplace(Kernel):
     file_name = "manhattan_laplace"
     file_fields: ClassVar[Fields] = {"length_scale": "numbers"}
 
-    length_scale: Any = 1.0
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "length_scale", length_scales(self.length_scale))
-
-    def check(self, n_columns: int) -> None:
-        """Check that there is one length scale, or one for each column."""
-        check_length_scales(self.length_scale, n_columns)
-
     def block(self, A: Array, B: Array) -> Array:
         """Gram block (a, b)."""
         Z, others = self._scaled(A), self._scaled(B)
@@ -64,10 +54,6 @@ class ManhattanLaplace(Kernel):
             distances = sum(abs(z[:, None] - other) for z, other in zip(Z.T, others.T, strict=True))
         distances *= -1
         return array_api.exp(distances)
-
-    def diag(self, A: Array) -> Array:
-        """Ones."""
-        return array_api.zeros((A.shape[0],), A, "float64") + 1.0
 
     def operators(self, graph: OperatorGraph, A: str, B: Floats) -> str:
         """Write the distance column by column."""
@@ -79,19 +65,6 @@ class ManhattanLaplace(Kernel):
             step = graph.times(step, 1 / scale)
             total = graph.add("Add", total, step) if total else step
         return graph.add("Exp", graph.add("Neg", total))
-
-    def stretched(self, factor: float) -> Self:
-        """Multiply the length scales by the factor."""
-        return replace(self, length_scale=self.length_scale * factor)
-
-    @property
-    def log_parameters(self) -> Floats:
-        """Logarithms of the length scales."""
-        return np.log(self.length_scale)
-
-    def with_log_parameters(self, theta: Floats) -> Self:
-        """Return the kernel with other length scales."""
-        return replace(self, length_scale=np.exp(theta))
 
     def parameter_gradient(self, A: Array, W: Array) -> Floats:
         """``∂k/∂log length_scale_l = k |a_l - b_l| / length_scale_l``."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -15,15 +15,15 @@ from hilboost.backends.kernel_values import matern52
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter
 from hilboost.core.operators import OperatorGraph
-from hilboost.kernels.base import Fields, Kernel, Names
+from hilboost.kernels.base import Fields, Kernel, LengthScales, Names
 from hilboost.kernels.distances import LARGEST_SQUARE, in_tiles, rounding_error, squared_distances
-from hilboost.kernels.validation import check_length_scales, length_scales, positive
+from hilboost.kernels.validation import positive
 
 _SMALLEST_SQUARE = 1e-30  # keeps an unused quotient finite
 
 
 @dataclass(frozen=True, eq=False)
-class Stationary(Kernel):
+class Stationary(LengthScales, Kernel):
     """Base class of kernels that are functions of ``s²``; subclasses define profile and slope.
 
     Parameters
@@ -42,11 +42,6 @@ class Stationary(Kernel):
     """
 
     file_fields: ClassVar[Fields] = {"length_scale": "numbers"}
-
-    length_scale: Any = 1.0
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "length_scale", length_scales(self.length_scale))
 
     def operators(self, graph: OperatorGraph, A: str, B: Floats) -> str:
         """Write the profile of ``s²``."""
@@ -112,10 +107,6 @@ class Stationary(Kernel):
         (a, b) array
         """
 
-    def check(self, n_columns: int) -> None:
-        """Check that there is one length scale, or one for each column."""
-        check_length_scales(self.length_scale, n_columns)
-
     def block(self, A: Array, B: Array) -> Array:
         """Gram block (a, b)."""
         return self.profile(squared_distances(self._scaled(A), self._scaled(B)))
@@ -127,25 +118,8 @@ class Stationary(Kernel):
         squares = in_tiles(self._scaled(A), self._scaled(B))
         return lambda rows, columns: self.profile(squares(rows, columns))
 
-    def diag(self, A: Array) -> Array:
-        """Ones."""
-        return array_api.zeros((A.shape[0],), A, "float64") + 1.0
-
     def _scaled(self, A: Array) -> Array:
         return A / array_api.like(self.length_scale, A)
-
-    def stretched(self, factor: float) -> Self:
-        """Multiply the length scales by the factor."""
-        return replace(self, length_scale=self.length_scale * factor)
-
-    @property
-    def log_parameters(self) -> Floats:
-        """Logarithms of the length scales."""
-        return np.log(self.length_scale)
-
-    def with_log_parameters(self, theta: Floats) -> Self:
-        """Return the kernel with other length scales."""
-        return replace(self, length_scale=np.exp(theta))
 
     def parameter_gradient(self, A: Array, W: Array) -> Floats:
         """Use matrix products: ``sum_ij M_ij (z_i - z_j)² = 2 (z' diag(M1) z - z'Mz)``."""
