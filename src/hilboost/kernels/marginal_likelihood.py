@@ -119,13 +119,15 @@ class SharePrior:
 
 @dataclass(frozen=True)
 class Effort:
-    """When a maximization ends, and the threads that share it."""
+    """How a maximization proceeds, when it ends, and the threads that share it."""
 
     most_steps: int = 50
     tolerance: float = 1e-5  # the last step decreases the objective per row and target by less
     # called after each step: whether there is time for another one
     goes_on: Callable[[], bool] | None = None
     team: ThreadTeam | None = None
+    # whether the kernel and the noise may have any common factor, which the result does not contain
+    any_amplitude: bool = False
 
 
 def maximize(
@@ -137,8 +139,6 @@ def maximize(
     prior: Prior | None = None,  # the value of the evidence then includes its penalty
     # (n,) float64 or None: the noise variance of a row is divided by its weight
     weight: Floats | None = None,
-    # the kernel and the noise may have any common factor, which the result does not contain
-    any_amplitude: bool = False,
 ) -> Evidence[AnyKernel]:
     """Maximize the likelihood, or the posterior density, by L-BFGS from one start.
 
@@ -152,7 +152,7 @@ def maximize(
             value, gradient = negative_log_likelihood(
                 kernel.with_log_parameters(theta[:-1]),
                 float(np.exp(theta[-1])),
-                *(X, Y, weight, any_amplitude, effort.team),
+                *(X, Y, weight, effort.any_amplitude, effort.team),
             )
         except ArithmeticError:
             return _FAILED, np.zeros_like(theta)

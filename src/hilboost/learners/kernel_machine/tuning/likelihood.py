@@ -20,7 +20,6 @@ from hilboost.core.dtypes import Floats
 from hilboost.kernels import Constant, Gaussian, Kernel
 from hilboost.kernels.marginal_likelihood import (
     Effort,
-    Evidence,
     LogScalePrior,
     maximize,
     mean_squared_distance,
@@ -29,6 +28,7 @@ from hilboost.learners.kernel_machine.tuning.scoring import (
     Candidate,
     FoldKernels,
     Rows,
+    by_error,
     mean_and_standard_error,
     predictions,
 )
@@ -88,12 +88,8 @@ def most_likely(
 ) -> Candidate[TableKernel]:
     """The most likely of the rough maxima that are found from some starts, or that so far."""
     effort = Effort(_STEPS_FROM_A_START, ROUGH, goes_on)
-
-    def maximized(start: Candidate[TableKernel]) -> Evidence[TableKernel]:
-        kernel, noise = start.kernel, start.regularization
-        return maximize(kernel, noise, rows.X, rows.Y, effort, any_amplitude=True)
-
-    return _candidate(min(team.map(maximized, starts), key=lambda evidence: evidence.value))
+    found = team.map(lambda start: more_likely(start, rows, effort), starts)
+    return min(found, key=by_error)
 
 
 def most_likely_alike(start: Candidate[TableKernel], rows: Rows) -> Candidate[TableKernel]:
@@ -108,13 +104,15 @@ def more_likely(
     effort: Effort | None = None,
     prior: LogScalePrior | None = None,
 ) -> Candidate[TableKernel]:
-    """The maximum on some rows, or the best so far when it ends."""
+    """The maximum on some rows, or the best so far when it ends.
+
+    Its error is the negative log likelihood, which compares candidates on the same rows.
+    """
     if effort is None:  # more length scales need more steps
         effort = Effort(int(min(60, 10 + 1.5 * rows.X.shape[1])))
-    noise = max(start.regularization, SMALLEST_LAMBDA)
-    return _candidate(
-        maximize(start.kernel, noise, rows.X, rows.Y, effort, prior, any_amplitude=True)
-    )
+    noise, effort = max(start.regularization, SMALLEST_LAMBDA), replace(effort, any_amplitude=True)
+    found = maximize(start.kernel, noise, rows.X, rows.Y, effort, prior)
+    return Candidate(found.kernel, max(found.noise, SMALLEST_LAMBDA), found.value)
 
 
 def most_likely_map(candidate: Candidate[TableKernel], rows: Rows) -> Candidate[TableKernel]:
@@ -136,10 +134,6 @@ def most_likely_map(candidate: Candidate[TableKernel], rows: Rows) -> Candidate[
     matrix = mapped.matrix / scales[numeric][:, None]
     numbers = replace(mapped, matrix=matrix)
     return replace(found, kernel=replace(found.kernel, numeric=numbers))
-
-
-def _candidate(evidence: Evidence[TableKernel]) -> Candidate[TableKernel]:
-    return Candidate(evidence.kernel, max(evidence.noise, SMALLEST_LAMBDA))
 
 
 _LAMBDAS = 4.0 ** np.arange(-9, 3)

@@ -16,7 +16,13 @@ from hilboost.core.dtypes import Floats
 from hilboost.kernels import Matern
 from hilboost.kernels.distances import squared_distances
 from hilboost.kernels.gram import row_blocks
-from hilboost.kernels.marginal_likelihood import Effort, LogScalePrior, maximize
+from hilboost.kernels.marginal_likelihood import (
+    AnyKernel,
+    Effort,
+    Evidence,
+    LogScalePrior,
+    maximize,
+)
 from hilboost.learners.kernel_machine.tuning.scoring import Rows, by_error
 
 KERNEL = Matern(1.0, 2.5)
@@ -243,19 +249,24 @@ class Problem:
     def likeliest(self) -> Fit:
         """Maximize the marginal likelihood of a Gaussian process over all scales and the ridge.
 
-        The search starts from equal scales, which a weak prior keeps alike.
+        The search starts from equal scales.
         """
-        squares, q = self.squares(self.Z), self.Z.shape[1]
+        squares = self.squares(self.Z)
         median = float(np.median(squares[np.triu_indices(len(squares), 1)])) or 1.0
-        start = replace(KERNEL, length_scale=np.full(q, np.sqrt(median)))
-        effort = Effort(_STEPS, _TOLERANCE, team=self.team)
-        prior = LogScalePrior((slice(0, q),), _SPREAD)
-        found = maximize(
-            *(start, _FIRST_NOISE, self.Z, self.Y, effort, prior, self.weight), any_amplitude=True
-        )
+        start = replace(KERNEL, length_scale=np.full(self.Z.shape[1], np.sqrt(median)))
+        effort = Effort(_STEPS, _TOLERANCE, team=self.team, any_amplitude=True)
+        found = self.maximized(start, effort, _SPREAD)
         scales, ridge = 1 / found.kernel.length_scale, max(found.noise, SMALLEST_RIDGE)
         squares = self.squares(self.Z * scales)
         return self.fit(self.kernel_values(squares), ridge, scales, squares)
+
+    def maximized(self, start: AnyKernel, effort: Effort, spread: float) -> Evidence[AnyKernel]:
+        """Maximize the likelihood with a weak prior that keeps the length scales alike.
+
+        They are the first hyperparameters, and ``spread`` is that of their logarithms.
+        """
+        prior = LogScalePrior((slice(0, self.Z.shape[1]),), spread)
+        return maximize(start, _FIRST_NOISE, self.Z, self.Y, effort, prior, self.weight)
 
     def pulls(self, fit: Fit, points: Floats, rows: slice) -> Iterator[Floats]:
         """Gradients of a fit at some rows in the space of the points, but for a factor."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats
 from hilboost.kernels import Additive
-from hilboost.kernels.marginal_likelihood import Effort, LogScalePrior, maximize
+from hilboost.kernels.marginal_likelihood import Effort
 from hilboost.learners.kernel_machine.tuning.metric import (
     PARTS,
     SMALLEST_RIDGE,
@@ -48,7 +48,6 @@ _FEWEST_OF_A_PART = 60  # rows
 _LOOKS = ((120, 300, 15, 1.0), (300, 600, 25, 0.95))
 _ERRORS = 2.0  # standard errors that the gain must exceed
 _SPREAD = 3.0  # of the logarithms of the length scales
-_FIRST_NOISE = 0.03
 _RIDGES = (0.3, 1.0, 3.0)  # factors of the ridge that are compared
 
 # Of length scales:
@@ -195,11 +194,9 @@ def _likeliest(
     spread = float(np.sqrt(np.average(problem.Y**2, axis=0, weights=problem.weight).mean()))
     if not 0 < spread < np.inf:
         return None
-    prior = LogScalePrior((slice(0, len(used)),), _SPREAD)
-    Z, Y, start = problem.Z[:, used], problem.Y / spread, Additive(np.ones(len(used)))
-    found = maximize(
-        start, _FIRST_NOISE, Z, Y, Effort(n_steps, team=problem.team), prior, problem.weight
-    )
+    some = replace(problem, Z=problem.Z[:, used], Y=problem.Y / spread)
+    effort = Effort(n_steps, team=problem.team)
+    found = some.maximized(Additive(np.ones(len(used))), effort, _SPREAD)
     return None if found.value == np.inf else (found.kernel, found.noise)
 
 
