@@ -105,7 +105,7 @@ def _hashes_up_to(
     """Hash the rows whose hash is at most the limit, (m,)."""
     keys = table.row_hashes(_spaced(table.shape[1], _KEY_COLUMNS), team)
     near = np.flatnonzero(keys >> _HALF <= limit >> _HALF)
-    hashes = keys[near] & ~_LOW | table[near].row_hashes() & _LOW
+    hashes = keys[near] & ~_LOW | table[near].row_hashes(None, team) & _LOW
     return hashes[hashes <= limit]
 
 

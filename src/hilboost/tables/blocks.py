@@ -86,22 +86,22 @@ class BlockTable(ABC):
     def row_hashes(
         self, columns: NDArray[np.int64] | None = None, team: ThreadTeam | None = None
     ) -> NDArray[np.uint64]:
-        """Hash the values of each row in all columns, or in some on all threads, (n,)."""
-        hashes = np.zeros(len(self), dtype=np.uint64)
-        if columns is None:
-            every = np.arange(self.shape[1])
-            for rows, block in self.row_blocks(every):
-                add_hashes(np.require(block, np.float64, ["C", "W"]), every, hashes[rows])
-            return hashes
-        numbers = columns[:, None]
+        """Hash the values of each row in all columns, or in some of them, on all threads, (n,)."""
+        hashes, every = np.zeros(len(self), dtype=np.uint64), np.arange(self.shape[1])
+        n_rows = _BLOCK_ROWS if columns is not None else _BLOCK_ROWS // 16
 
         def add(begin: int) -> None:
-            rows = slice(begin, begin + _BLOCK_ROWS)
-            for k in numbers:
-                column = np.array(self[rows].column(int(k[0])), dtype=np.float64)  # writable
-                add_hashes(column[:, None], k, hashes[rows])
+            rows = slice(begin, begin + n_rows)
+            table, sums = self[rows], hashes[rows]
+            if columns is None:
+                blocks = ((own, every, block) for own, block in table.row_blocks(every))
+            else:
+                whole = slice(None)
+                blocks = ((whole, k, table.column(int(k[0]))[:, None]) for k in columns[:, None])
+            for own, numbers, block in blocks:
+                add_hashes(np.require(block, np.float64, ["C", "W"]), numbers, sums[own])
 
-        (team or ThreadTeam()).map(add, range(0, len(self), _BLOCK_ROWS), per_thread=2)
+        (team or ThreadTeam()).map(add, range(0, len(self), n_rows), per_thread=2)
         return hashes
 
     def parts(self) -> Iterator[BlockTable]:
