@@ -167,6 +167,6 @@ def test_events_of_one_and_two_may_be_those_of_r():
     frame = boxes().assign(hours=np.arange(80) + 1.0, status=1 + np.arange(80) % 2)
     command = ("fit", write(frame), "--target", "hours", "--event", "status", "--out", "m")
     message = refused(*command)
-    assert "no row is censored (0); if 1 means censored, subtract 1" in message
+    assert "Subtract 1 from events that are 1 and 2, as in R" in message
     text = notes(*command, "--loss", "discrete_hazard", "--n-estimators", 2)
     assert "no row is censored (0)" in text

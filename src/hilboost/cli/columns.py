@@ -276,30 +276,17 @@ def survival_target(
     """Join times (n,) and events (n,): 1, or 0 where censored; or with ``causes`` their numbers."""
     import numpy as np
 
-    from hilboost.validation.event_times import seem_exchanged
-
     if event.dtype.kind in "OU" and {str(word).lower() for word in event.tolist()} == {"yes", "no"}:
         event = np.array([str(word).lower() == "yes" for word in event.tolist()])
-    if seem_exchanged(event, time):
-        raise CliError(
-            f"The events '{name}' are not 0 and 1, but the times of --target are; exchange "
-            "--target and --event."
-        )
-    if causes and event.dtype.kind in "iuf" and (event % 1 == 0).all() and (event >= 0).all():
-        y = np.empty(len(time), dtype=[("cause", int), ("time", float)])
-        y["cause"], y["time"] = event.astype(int), time
-        return y
-    if not all(value in (0, 1) for value in event.tolist()):
-        if set(event.tolist()) == {1, 2}:
-            raise CliError(
-                f"The events '{name}' are 1 and 2, so that no row is censored (0); if 1 means "
-                "censored, subtract 1, and if these are two causes, add --loss discrete_hazard."
-            )
+    causes = causes and event.dtype.kind in "iuf"
+    if not causes and not all(value in (0, 1) for value in event.tolist()):
         raise CliError(
             f"The events '{name}' must be 0 and 1, no and yes, or false and true: 1 where the "
             "event has happened, and 0 where it is only known that it had not happened by then. "
-            "With --loss discrete_hazard, they may be the numbers of causes, 1, 2 and so on."
+            "Subtract 1 from events that are 1 and 2, as in R; exchange --target and --event if "
+            "these are times; with --loss discrete_hazard, they may be the numbers of causes."
         )
-    y = np.empty(len(time), dtype=[("event", bool), ("time", float)])
-    y["event"], y["time"] = event.astype(bool), time
+    kind: Any = ("cause", float) if causes else ("event", bool)
+    y = np.empty(len(time), dtype=[kind, ("time", float)])
+    y[kind[0]], y["time"] = event, time
     return y

@@ -145,7 +145,7 @@ def _warn_of_censored(event: str, causes: Floats) -> None:
 
 def _refuse_exchanged(event: str, time: str, fields: Fields) -> None:
     """Reject times in the field of events, and warn about times that a conversion made booleans."""
-    if seem_exchanged(fields[event], fields[time]):
+    if _seem_exchanged(fields[event], fields[time]):
         raise InvalidData(
             f"events and times of y seem to be exchanged: {time!r} holds only 0 and 1, and "
             f"{event!r} other numbers; pass the numbers of {event!r} as the times."
@@ -159,8 +159,8 @@ def _refuse_exchanged(event: str, time: str, fields: Fields) -> None:
         )
 
 
-def seem_exchanged(event: NDArray[Any], time: NDArray[Any]) -> bool:
-    """Return whether times (n,) hold only 0 and 1, and events (n,) what looks like times."""
+def _seem_exchanged(event: NDArray[Any], time: NDArray[Any]) -> bool:
+    """Whether times (n,) hold only 0 and 1, and events (n,) what looks like times."""
     if event.dtype.kind not in "iuf" or not _is_both(time):
         return False
     causes = (event % 1 == 0) & (event <= _USUAL_CAUSES)
