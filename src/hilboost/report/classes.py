@@ -13,7 +13,13 @@ from hilboost.core.dtypes import Floats
 from hilboost.losses.registry import gives_probabilities
 from hilboost.report.evaluation import Rows, class_guess, probabilities
 from hilboost.report.figures import class_scores
-from hilboost.report.table import means_by_column, rows_shown, shortened, thinned
+from hilboost.report.table import (
+    histogram_of_shares,
+    means_by_column,
+    rows_shown,
+    shortened,
+    thinned,
+)
 
 _CURVE_POINTS = 200
 _LARGEST_MATRIX = 15
@@ -124,12 +130,7 @@ def calibration_facts(hits: NDArray[np.bool_], stated: Floats, weights: Floats) 
         if len(rows)
     ]
     gap = sum(b["count"] * abs(b["stated"] - b["observed"]) for b in bins) / weights.sum()
-    counts, edges = np.histogram(stated, bins=20, range=(0, 1))
-    return {
-        "bins": bins,
-        "gap": float(gap),
-        "histogram": {"edges": edges.tolist(), "counts": counts.tolist()},
-    }
+    return {"bins": bins, "gap": float(gap), "histogram": histogram_of_shares(stated)}
 
 
 def curve_facts(hits: NDArray[np.bool_], stated: Floats, weights: Floats) -> dict[str, Any] | None:

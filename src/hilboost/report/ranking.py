@@ -13,7 +13,7 @@ from hilboost.core.metric import Metric
 from hilboost.core.target import Target
 from hilboost.metrics import NDCG, MeanAveragePrecision, MeanReciprocalRank
 from hilboost.report.figures import score, with_intervals
-from hilboost.report.table import bins_of, means_by_bin, shortened
+from hilboost.report.table import bins_of, histogram_of_shares, means_by_bin, shortened
 from hilboost.validation.groups import undecided
 
 _POSITIONS = 10
@@ -57,7 +57,6 @@ def ranking_facts(model: Any, target: Target, raw: Floats, labels: NDArray[Any])
         ]
 
     sizes, ndcg = np.diff(target.starts), of_groups[0]
-    counts, edges = np.histogram(ndcg, bins=20, range=(0, 1))
     return {
         "scores": with_intervals(means(slice(None)), len(sizes), means),
         "measure": measures[0][1],
@@ -69,7 +68,7 @@ def ranking_facts(model: Any, target: Target, raw: Floats, labels: NDArray[Any])
             {"ndcg": ndcg, "chance": by_chance[0]},
             np.ones(len(sizes)),
         ),
-        "histogram": {"edges": edges.tolist(), "counts": counts.tolist()},
+        "histogram": histogram_of_shares(ndcg),
         "by_position": _by_position(target, raw[:, 0]),
         "worst": _worst(target, raw[:, 0], ndcg, labels),
     }

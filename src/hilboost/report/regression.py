@@ -15,6 +15,7 @@ from hilboost.report.table import (
     Columns,
     bins_of,
     histogram,
+    histogram_of_shares,
     means_by_bin,
     means_by_column,
     rows_shown,
@@ -22,16 +23,12 @@ from hilboost.report.table import (
 
 LEVELS = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
 """Levels of the quantiles whose calibration is shown."""
-_BINS = 20
 
 
 def distribution_facts(columns: Columns, y: Floats, predicted: Distribution) -> dict[str, Any]:
     """Compute the levels of targets (n,) in their distributions, and parameters."""
-    counts, edges = np.histogram(
-        predicted.pit(y), bins=_BINS, range=(0, 1), weights=columns.weights
-    )
     return {
-        "pit": {"edges": edges.tolist(), "counts": counts.tolist()},
+        "pit": histogram_of_shares(predicted.pit(y), columns.weights),
         "parameters": {
             name: np.quantile(values, [0.1, 0.5, 0.9]).tolist()
             for name, values in predicted.parameters.items()

@@ -221,23 +221,13 @@ def survival_facts(
             )
             return 1 - np.asarray(values)[known]
 
-        found["curves"] = _without_event(curves(seen, predicted, None))
+        found["curves"] = curves(seen, predicted, None)
+        for group in found["curves"]["groups"]:  # survival functions instead of incidences
+            for key in ("observed", "predicted"):
+                group[key] = [1 - value for value in group[key]]
         per_row = brier(seen, predicted, None)
     found["scores"] = _scores(model, target, raw, known, per_row)
     return found
-
-
-def _without_event(found: dict[str, Any]) -> dict[str, Any]:
-    """Turn the incidences of risk groups into survival functions."""
-
-    def survival(group: dict[str, Any], key: str) -> list[float]:
-        return [1 - value for value in group[key]]
-
-    groups = [
-        {**one, **{k: survival(one, k) for k in ("observed", "predicted")}}
-        for one in found["groups"]
-    ]
-    return {**found, "groups": groups}
 
 
 def _scores(
@@ -248,8 +238,10 @@ def _scores(
     per_row: tuple[Floats, Floats] | None,
 ) -> list[dict[str, Any]]:
     comparable = _comparable(target)
+    place = np.full(len(raw), -1)
+    place[known] = np.arange(len(known))
 
-    def measured(rows: Any, brier: Any) -> list[dict[str, Any]]:
+    def measured(rows: Any) -> list[dict[str, Any]]:
         found = []
         if comparable:
             parts = [(target.rows(rows), raw[rows])]
@@ -257,19 +249,12 @@ def _scores(
             says = "share of the pairs of rows whose order the risks predict; 1 is best"
             found.append(score("concordance", value, 0.5, "higher", says))
         if per_row is not None:
-            own, guess = (float(values[brier].mean()) for values in per_row)
+            inside = place[rows][place[rows] >= 0]
+            own, guess = (float(values[inside].mean()) for values in per_row)
             found.append(ibs_score(own, guess, "survival functions"))
         return found
 
-    place = np.full(len(raw), -1)
-    place[known] = np.arange(len(known))
-
-    def resampled(rows: NDArray[np.intp]) -> list[dict[str, Any]]:
-        inside = place[rows]
-        return measured(rows, inside[inside >= 0])
-
-    everything = slice(None)
-    return with_intervals(measured(everything, everything), len(raw), resampled)
+    return with_intervals(measured(slice(None)), len(raw), measured)
 
 
 def _comparable(target: Target) -> bool:

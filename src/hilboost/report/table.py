@@ -228,6 +228,12 @@ def histogram(values: Floats, n_bins: int = _HISTOGRAM_BINS) -> dict[str, Any]:
     return {"edges": edges.tolist(), "counts": counts.tolist()}
 
 
+def histogram_of_shares(values: Floats, weights: Floats | None = None) -> dict[str, Any]:
+    """Compute a histogram of values between 0 and 1."""
+    counts, edges = np.histogram(values, bins=20, range=(0, 1), weights=weights)
+    return {"edges": edges.tolist(), "counts": counts.tolist()}
+
+
 def thinned(values: Any, most: int) -> list[Any]:
     """Choose at most ``most`` values, evenly spread."""
     flat = np.ravel(values)
