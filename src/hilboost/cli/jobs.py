@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -84,19 +84,26 @@ def run_fit(job: FitJob, *, as_json: bool = False) -> str:
     categorical = [*told, *(date_columns(X) if job.dates == "text" else ())]
     rows["X"] = X = X.astype(dict.fromkeys(categorical, "category"))
     valid = [_validation_rows(path, X, target, job, task.name) for path in job.valid]
-
-    from hilboost.cli.progress import StageProgress
-
     model = new_model(job, task.name)
     check_offset_option(model, job.offset)
-    start = time.perf_counter()
-    with StageProgress("fitting") as progress:
-        callbacks = (progress.callback("fitting"),)
-        model.fit(**rows, **_held_out(job, valid), callbacks=callbacks)
-    seconds = time.perf_counter() - start
-    save_model(model, out)  # before scores, which may refuse a metric
+    # saved before scores, which may refuse a metric
+    seconds = saved_fit(
+        model, out, lambda own: model.fit(**rows, **_held_out(job, valid), callbacks=[own])
+    )
     scores = [_scores(model, one, job, task.name) for one in valid]
     return fit_summary(job, model, X.shape, seconds, scores, as_json)
+
+
+def saved_fit(model: Any, out: Path, fit: Callable[[Any], object]) -> float:
+    """Call ``fit`` with a callback that shows progress, save the model, and return the seconds."""
+    from hilboost.cli.progress import StageProgress
+
+    start = time.perf_counter()
+    with StageProgress("fitting") as progress:
+        fit(progress.callback("fitting"))
+    seconds = time.perf_counter() - start
+    save_model(model, out)
+    return seconds
 
 
 def _task(targets: "pd.DataFrame", job: FitJob) -> Task:

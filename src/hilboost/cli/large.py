@@ -1,6 +1,5 @@
 """Implementation of ``hilboost fit --stream`` and ``hilboost fit --dask``."""
 
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -8,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 from hilboost.cli.columns import check_classes
 from hilboost.cli.dates import date_columns, without_dates
 from hilboost.cli.errors import CliError, UsageError, note
-from hilboost.cli.files import save_model
-from hilboost.cli.jobs import completed, fit_summary, new_model
+from hilboost.cli.jobs import completed, fit_summary, new_model, saved_fit
 from hilboost.cli.number_text import cause_of
 from hilboost.cli.options import FitJob
 from hilboost.cli.task import MAX_INTEGER_CLASSES, choose_task, refuse_offset_of_classes
@@ -23,7 +21,6 @@ def run_large_fit(job: FitJob, *, as_json: bool = False) -> str:  # summary of t
     path, target, out = completed(job)
     _refuse(job, path)
 
-    from hilboost.cli.progress import StageProgress
     from hilboost.stream.source import dataset_of
 
     dataset = dataset_of(path, path)
@@ -36,15 +33,8 @@ def run_large_fit(job: FitJob, *, as_json: bool = False) -> str:  # summary of t
         check_classes(column, job.task == "classification")
     job = _without_dates(job, dataset)
     model = new_model(job, task.name)
-    start = time.perf_counter()
-    with StageProgress("fitting") as progress:
-        callback = progress.callback("fitting")
-        if job.dask is None:
-            _fit_from_disk(job, model, dataset, target, callback)
-        else:
-            _fit_on_cluster(job, model, path, target, callback)
-    seconds = time.perf_counter() - start
-    save_model(model, out)
+    fit, source = (_fit_from_disk, dataset) if job.dask is None else (_fit_on_cluster, path)
+    seconds = saved_fit(model, out, lambda own: fit(job, model, source, target, own))
     return fit_summary(job, model, (len(column), model.n_features_in_), seconds, (), as_json)
 
 

@@ -14,7 +14,6 @@ from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType
 from hilboost.core.version import __version__
 from hilboost.core.words import counted
 from hilboost.losses.registry import gives_probabilities
-from hilboost.model.fitted import FittedModel
 from hilboost.report.about import model_facts
 from hilboost.report.classes import calibration_facts, curve_facts
 from hilboost.report.collect import FORMAT
@@ -49,21 +48,6 @@ class Entrant:
     # all models
     drawn: dict[str, Floats]
     seconds: float  # time of a prediction
-
-    @property
-    def fitted(self) -> FittedModel:
-        """Record of the fit."""
-        return self.rows.fitted
-
-    @property
-    def raw(self) -> Floats:
-        """Raw predictions, (n, r)."""
-        return self.rows.raw
-
-    @property
-    def codes(self) -> Floats:
-        """Encoded labels, (n, c)."""
-        return self.rows.codes
 
 
 def comparison_facts(
@@ -142,13 +126,13 @@ def _entrant(name: str, rows: Rows, positive_class: object) -> Entrant:
 
 
 def _check_same(entrants: list[Entrant]) -> None:
-    first = entrants[0].fitted.codec
+    first = entrants[0].rows
     for other in entrants[1:]:
-        codec = other.fitted.codec
-        same = codec.kind == first.kind
-        if same and codec.kind == "classes":
-            same = other.fitted.classes.tolist() == entrants[0].fitted.classes.tolist()
-        if not same or other.codes.shape[1] != entrants[0].codes.shape[1]:
+        rows, kind = other.rows, other.rows.fitted.codec.kind
+        same = kind == first.fitted.codec.kind
+        if same and kind == "classes":
+            same = rows.fitted.classes.tolist() == first.fitted.classes.tolist()
+        if not same or rows.codes.shape[1] != first.codes.shape[1]:
             raise InvalidData(
                 f"models {entrants[0].name!r} and {other.name!r} have different labels; compare "
                 "models of the same target."
@@ -208,21 +192,18 @@ def _predictions(entrants: list[Entrant], positive_class: object) -> Floats | No
 
     For classes, the probability of the positive class of two, or else of the true class.
     """
-    kind = entrants[0].fitted.codec.kind
+    kind = entrants[0].rows.fitted.codec.kind
     if kind == "structured":
         return None
     found = []
-    for entrant in entrants:
+    for rows in (entrant.rows for entrant in entrants):
         if kind == "numbers":
-            predicted, _, k = means(entrant.rows)
+            predicted, _, k = means(rows)
             found.append(predicted[:, k])
             continue
-        proba = probabilities(entrant.fitted, entrant.raw)
-        rows, codes = np.arange(len(proba)), entrant.codes[:, 0].astype(np.intp)
-        two = proba.shape[1] == 2
-        found.append(
-            proba[:, positive_index(entrant.fitted, positive_class)] if two else proba[rows, codes]
-        )
+        proba, codes = probabilities(rows.fitted, rows.raw), rows.codes[:, 0].astype(np.intp)
+        chosen = positive_index(rows.fitted, positive_class) if proba.shape[1] == 2 else codes
+        found.append(proba[np.arange(len(proba)), chosen])
     return np.stack(found, axis=1)
 
 
@@ -230,15 +211,15 @@ def _curves(
     entrants: list[Entrant], columns: Columns, positive_class: object
 ) -> dict[str, Any] | None:
     """Curves of each model, for two classes."""
-    first = entrants[0].fitted
-    if first.codec.n_classes != 2:
+    first = entrants[0].rows
+    if first.fitted.codec.n_classes != 2:
         return None
-    positive = positive_index(first, positive_class)
-    hits = entrants[0].codes[:, 0] == positive
+    positive = positive_index(first.fitted, positive_class)
+    hits = first.codes[:, 0] == positive
     found = []
-    for entrant in entrants:
-        stated = probabilities(entrant.fitted, entrant.raw)[:, positive]
-        given = gives_probabilities(entrant.fitted.loss)
+    for rows in (entrant.rows for entrant in entrants):
+        stated = probabilities(rows.fitted, rows.raw)[:, positive]
+        given = gives_probabilities(rows.fitted.loss)
         found.append(
             {
                 "curves": curve_facts(hits, stated, columns.weights),
@@ -247,19 +228,19 @@ def _curves(
         )
     if found[0]["curves"] is None:
         return None
-    return {"class": shortened(first.classes[positive], 30), "of": found}
+    return {"class": shortened(first.fitted.classes[positive], 30), "of": found}
 
 
 def _on_rows(
     entrants: list[Entrant], columns: Columns, predicted: Floats, order: list[int]
 ) -> dict[str, Any]:
     """Errors by column, and the rows on which the predictions differ most."""
-    first = entrants[0]
+    first = entrants[0].rows
     classes = first.fitted.codec.kind == "classes"
     if classes:
         codes = first.codes[:, 0].astype(np.intp)
         errors = {
-            f"error {k}": (probabilities(e.fitted, e.raw).argmax(axis=1) != codes).astype(float)
+            f"error {k}": (probabilities(e.rows.fitted, e.rows.raw).argmax(axis=1) != codes) * 1.0
             for k, e in enumerate(entrants)
         }
         truth = [shortened(first.fitted.classes[code], 30) for code in codes]
@@ -268,7 +249,7 @@ def _on_rows(
         columns, predicted, target = columns.rows(known), predicted[known], first.codes[known, 0]
         errors = {f"error {k}": np.abs(target - predicted[:, k]) for k in range(len(entrants))}
         truth = target.tolist()
-    named = None if classes else entrants[0].rows.first_target
+    named = None if classes else first.first_target
     spread = predicted.max(axis=1) - predicted.min(axis=1)
     apart = np.argsort(-spread, kind="stable")[:_APART]
     apart = apart[spread[apart] > 0]
