@@ -23,6 +23,8 @@ if TYPE_CHECKING:  # trees have no penalty
 _LONGEST_STEP = 2.0**20
 _SHORTEST_STEP = 2.0**-50
 _TOLERANCE = 1e-10
+_LARGEST = 2.0**500
+_LEVEL = 1e-12  # relative slope at which a loss that falls forever has fallen
 
 
 @dataclass(frozen=True)
@@ -106,12 +108,14 @@ class LineSearch:
             return 0.0
         length = _length_to_zero(state, slope)
         low, high = 0.5, 1.0
-        if descent(high) > 0:
-            low, high = high, 2 * high
-            while descent(high) > 0:
+        if (last := descent(high)) > 0:
+            while last > _LEVEL * slope:
                 low, high = high, 2 * high
                 if high > _LONGEST_STEP * max(length, 1.0):
                     return low
+                last = descent(high)
+            if last > 0:  # the loss falls forever, but hardly any more
+                return high
         else:
             while descent(low) < 0:
                 low, high = 0.5 * low, low
@@ -133,10 +137,11 @@ def _of_the_sample(direction: Floats, state: State) -> Floats:
 
 
 def _length_to_zero(state: State, slope: float) -> float:
-    """Length at which the loss would reach zero if it kept its initial slope."""
+    """Length at which the loss would reach zero if it kept its initial slope; 1 if it is level."""
     values = np.asarray(state.loss.value(state.target, state.raw), dtype=np.float64)
     loss = total(values, replace(state.target, weight=state.sample.weight))
-    return loss / slope if loss > 0 else 1.0
+    length = loss / slope
+    return length if 0 < length < _LARGEST else 1.0
 
 
 @dataclass(frozen=True)
