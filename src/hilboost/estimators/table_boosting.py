@@ -42,6 +42,8 @@ from hilboost.training.refit import refit_leaves
 from hilboost.validation.choices import as_list, is_name
 from hilboost.validation.inputs import Expected
 
+_OF_TREES: Mapping[str, tuple[Any, ...]] = {"learner": ("tree", "auto"), "n_shards": (1,)}
+
 
 @public_methods
 @with_parameters
@@ -53,16 +55,10 @@ class TableBoosting(ShapleyValues, BoostingEstimator):
     _resumes = True
     supported_by_workers: ClassVar[Mapping[str, tuple[Any, ...]]] = {
         **BoostingEstimator.supported_by_workers,
-        "learner": ("tree", "auto"),
-        "n_shards": (1,),
+        **_OF_TREES,
         **dict.fromkeys(("device", "sketch"), (None,)),
     }
-    # values of parameters for tables on disk
-    supported_on_disk: ClassVar[Mapping[str, tuple[Any, ...]]] = {
-        "learner": ("tree", "auto"),
-        "n_shards": (1,),
-        "warm_start": (False,),
-    }
+    supported_on_disk: ClassVar[Mapping[str, Any]] = {**_OF_TREES, "warm_start": (False,)}
     _learner_names = LEARNERS
 
     loss: str | Loss | type[Loss]

@@ -1,4 +1,4 @@
-"""Walk a tree, or those of a forest, on binned rows that it was not grown from.
+"""Walk a tree, or all trees of a forest, on binned rows that it was not grown from.
 
 As in prediction, small trees of a forest are evaluated for 64 rows at a time.  The bins of these
 rows take one byte each, so that one instruction compares many of them with a split.
