@@ -47,7 +47,10 @@ PARAMETERS = [
     {"groups": ((0, 1, 2), (2, 3, 4, 5, 6, 7, 8))},
     {"categorical": ((8, 12),)},
     {"categorical": ((8, 12),), "monotonic": (1, -1, 0, 0, 1, 0, 0, 0, 0)},
+    {"groups": tuple((k,) for k in range(9)), "monotonic": (-1,) * 9},
     {"max_depth": 2},
+    {"max_depth": 1, "min_samples_leaf": 0.5},
+    {"min_gain": 1e9},
     {"shared": True},
     {"shared": True, "monotonic": (1, -1, 0, 0, 1, 0, 0, 0, 0)},
     {"l2_regularization": 1.0, "min_gain": 0.1, "min_hessian": 2.0},
@@ -55,7 +58,10 @@ PARAMETERS = [
     {"symmetric": True, "max_features": 0.5, "max_features_per_tree": 0.8},
     {"symmetric": True, "l2_regularization": 1.0, "min_gain": 0.1, "min_hessian": 2.0},
     {"symmetric": True, "shared": True, "max_depth": 2},
+    {"symmetric": True, "min_gain": 1e9},
 ]
+LIMITS = None, "_MOST_ROWS_EXACT", "_FEWEST_STEPS"  # of layouts
+SMALL = {"max_leaf_nodes": 8, "min_samples_leaf": 3}
 parametrized = pytest.mark.parametrize("parameters", PARAMETERS, ids=str)
 
 
@@ -98,6 +104,7 @@ def draw(settings, seed):
     weight = rng.uniform(0.1, 3, size=N) if seed % 3 == 0 else np.empty(0)
     space = buffers_for(settings, table, N)
     negative, salt = rng.normal(size=(N, r)), np.uint64(1)
+    negative = np.sign(negative) if seed % 5 == 0 else negative  # many equal gains
     learned = WeightedGradients(negative, hessian, weight, space.rows[:0])
     return table, space, pack(space, learned, False, salt, TreeData(table, ThreadTeam(), {}))
 
@@ -144,31 +151,11 @@ class Trace:
     in_order = True
 
     def __init__(self):
-        self.calls = []
+        self.names = []
 
-    def quantize(self, learned, *given):
-        self.calls.append(("quantize", len(learned.gradients)))
-        return reference.quantize(learned, *given)
-
-    def partition(self, growth, nodes):
-        self.calls.append(("partition", len(nodes)))
-        return reference.partition(growth, nodes)
-
-    def histogram(self, growth, nodes):
-        self.calls.append(("histogram", len(nodes)))
-        reference.histogram(growth, nodes)
-
-    def search(self, growth, nodes, columns):
-        self.calls.append(("search", len(nodes)))
-        reference.search(growth, nodes, columns)
-
-    def leaves(self, growth, leaves, learned):
-        self.calls.append(("leaves", len(leaves)))
-        return reference.leaves(growth, leaves, learned)
-
-    def walk(self, growth, tree, leaf_of_row):
-        self.calls.append(("walk", (leaf_of_row < 0).sum()))
-        reference.walk(growth, tree, leaf_of_row)
+    def __getattr__(self, name):
+        self.names.append(name)
+        return getattr(reference, name)
 
 
 @parametrized
@@ -179,7 +166,7 @@ class Trace:
     n_threads=st.integers(1, 2),
 )
 def test_every_device_grows_the_same_tree(parameters, seed, budget, batch, n_threads):
-    settings = TreeSettings(max_leaf_nodes=8, min_samples_leaf=3, **parameters)
+    settings = TreeSettings(**SMALL | parameters)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(buffers, "HISTOGRAM_BUDGET", budget)
         given_ = settings, *draw(settings, seed), np.arange(N), seed
@@ -192,7 +179,7 @@ def test_every_device_grows_the_same_tree(parameters, seed, budget, batch, n_thr
             driver.grow_tree(growth, device)
             with_rows = device.in_order
             assert_same(tree_of(growth, with_rows), tree_of(whole, with_rows))
-    names = [name for name, _ in trace.calls]
+    names = trace.names
     assert names[:2] == ["histogram", "search"]
     assert names.count("partition") <= int(whole.nodes.control[N_NODES]) // 2 + 1
 
@@ -200,7 +187,7 @@ def test_every_device_grows_the_same_tree(parameters, seed, budget, batch, n_thr
 @parametrized
 @given(seed=st.integers(0, 2**20), batch=st.integers(1, 5), n_workers=st.integers(1, 4))
 def test_workers_with_some_rows_each_grow_the_tree_of_one(parameters, seed, batch, n_workers):
-    settings = TreeSettings(max_leaf_nodes=8, min_samples_leaf=3, **parameters)
+    settings = TreeSettings(**SMALL | parameters)
     table, space, packed = draw(settings, seed)
     owner = np.random.default_rng(seed).integers(n_workers + 1, size=N) % n_workers
     owner[owner == seed % n_workers] = 0  # a worker may have no rows
@@ -237,12 +224,13 @@ def fit(learner, seed, n_threads, operations):
 
 
 @parametrized
-@given(rounds_at_random=st.booleans(), seed=st.integers(0, 2**20))
-def test_every_device_fits_the_same_trees(parameters, rounds_at_random, seed):
-    learner, trace = TreeLearner(max_leaf_nodes=8, min_samples_leaf=3, **parameters), Trace()
+@given(limit=st.sampled_from(LIMITS), seed=st.integers(0, 2**20))
+def test_every_device_fits_the_same_trees(parameters, limit, seed):
+    """Also with gradients that are rounded at random, and with counts in a channel of their own."""
+    learner, trace = TreeLearner(**SMALL | parameters), Trace()
     with pytest.MonkeyPatch.context() as patch:
-        if rounds_at_random:
-            patch.setattr(packing, "_MOST_ROWS_EXACT", 10)
+        if limit is not None:
+            patch.setattr(packing, limit, 10 if limit == "_MOST_ROWS_EXACT" else 2**40)
         packing.layout_of.cache_clear()
         expected = fit(learner, seed, 1, None)
         devices = (2, None), (1, cpu(1)), (2, cpu(2)), (1, trace)
@@ -253,7 +241,7 @@ def test_every_device_fits_the_same_trees(parameters, rounds_at_random, seed):
             for name in ("column", "threshold", "gain", "values"):
                 np.testing.assert_array_equal(getattr(tree, name), getattr(other, name))
             np.testing.assert_array_equal(leaves, other_leaves)
-    names = {name for name, _ in trace.calls}
+    names = set(trace.names)
     assert names - {"partition", "walk"} == {"quantize", "histogram", "search", "leaves"}
     assert "partition" in names or len(expected[0][0].column) == 1
     assert ("walk" in names) == (seed % 2 == 1)
@@ -267,7 +255,7 @@ def test_batches_take_fewer_steps():
         sizes = {"max_leaves": 31, "spare_leaves": 6, "batch_size": batch}
         growth, trace = growth_with(*given_, **sizes), Trace()
         driver.grow_tree(growth, trace)
-        n_steps[batch] = sum(name == "partition" for name, _ in trace.calls)
+        n_steps[batch] = trace.names.count("partition")
         n_splits = int(growth.nodes.control[N_NODES]) // 2
     assert n_steps[1] == n_splits > 20
     assert n_steps[2] < 0.65 * n_splits

@@ -8,8 +8,8 @@ from sklearn.base import clone
 from tests.workers.together import fit_together, partitions_of, saved
 
 from hilboost import BoostingClassifier, BoostingRegressor
+from hilboost.engine import buffers, next_root, separate, tree_data
 from hilboost.engine import gradients as packing
-from hilboost.engine import next_root, separate, tree_data
 from hilboost.engine import stage as fitting
 from hilboost.engine.next_root import NextRoot
 from hilboost.engine.plan import plan_for
@@ -145,7 +145,8 @@ def test_leaves_are_summed_that_no_split_needs(parameters, small, monkeypatch):
     assert sum(noted) > 8
 
 
-def test_leaves_without_histograms_end_it(small, little_memory, monkeypatch):
+def test_leaves_without_histograms_end_it(small, monkeypatch):
+    monkeypatch.setattr(buffers, "HISTOGRAM_BUDGET", 0)
     noted = assert_written_roots_change_nothing(monkeypatch, *draw(), max_leaf_nodes=6)
     assert noted == [False]
 

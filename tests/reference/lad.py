@@ -2,8 +2,42 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
-from tests.reference.grow import Limits, Numbers, grow, leaves
+
+from hilboost.engine.ops.reference.criterion import leaf_score, score_of_sides, split_gain
+
+
+class Region:
+    """Rows of a node; ``split`` (column, bin) is the best one, taken where ``is_split``."""
+
+    def __init__(self, rows, bins, direction, min_samples_leaf):
+        self.rows, self.gain, self.split, self.is_split = rows, 0.0, None, False
+        parent = leaf_score(direction[rows].sum(), len(rows), 0.0)
+        for column in range(bins.shape[1]):
+            here = bins[rows, column]
+            for below, above in pairwise(np.unique(here)):
+                sides = [rows[here <= below], rows[here > below]]
+                sums = [(direction[side].sum(), len(side)) for side in sides]
+                gain = split_gain(score_of_sides(*sums, 0.0), parent)
+                if min(map(len, sides)) >= min_samples_leaf and gain > self.gain:
+                    self.gain, self.sides = gain, sides
+                    self.split = column, (below + above - 1) // 2
+
+
+def tree(bins, direction, n_leaves, min_samples_leaf):
+    """The nodes of a tree that is grown best first, by exhaustive search; the first wins a tie."""
+    given = bins, direction, min_samples_leaf
+    nodes = [Region(np.arange(len(bins)), *given)]
+    for _ in range(n_leaves - 1):
+        candidates = [node for node in nodes if node.split is not None and not node.is_split]
+        if not candidates:
+            break
+        best = max(candidates, key=lambda node: node.gain)
+        best.is_split = True
+        nodes += [Region(side, *given) for side in best.sides]
+    return nodes
 
 
 def lad_tree_boost(X, y, n_stages, n_leaves, min_samples_leaf, learning_rate=1.0):
@@ -14,21 +48,17 @@ def lad_tree_boost(X, y, n_stages, n_leaves, min_samples_leaf, learning_rate=1.0
     n, d = X.shape
     values = [np.unique(X[:, k]) for k in range(d)]
     bins = np.column_stack([np.searchsorted(values[k], X[:, k]) for k in range(d)])
-    n_values = np.array([len(v) for v in values])
-    limits = Limits(max_leaves=n_leaves, min_count=min_samples_leaf)
     F = np.full(n, np.median(y))  # line 1
     for _ in range(n_stages):
-        direction = np.sign(y - F).astype(np.int64)[:, None]  # line 3
-        numbers = Numbers(direction, None, np.ones(n, dtype=np.int64))
-        nodes = grow(bins, n_values, int(n_values.max()), np.arange(n), numbers, limits)  # line 4
+        nodes = tree(bins, np.sign(y - F), n_leaves, min_samples_leaf)  # lines 3 and 4
         splits, gammas = [], []
         for node in nodes:
-            if node.left is not None:
-                column, cut, _ = node.split
+            if node.is_split:
+                column, cut = node.split
                 below, above = values[column][cut], values[column][cut + 1]
                 splits.append((column, below + (above - below) / 2))
         F = F.copy()
-        for region in leaves(nodes):
+        for region in (node for node in nodes if not node.is_split):
             gamma = np.median((y - F)[region.rows])  # line 5
             F[region.rows] += learning_rate * gamma  # line 6
             gammas.append(gamma)

@@ -1,19 +1,14 @@
-"""Separate trees grown together: the trees of one output at a time, and of the naive twin."""
+"""Separate trees grown together are the trees of one output at a time."""
 
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.reference import one_by_one as one_by_one_twin
-from tests.reference import separate_trees as twin
 
 from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
-from hilboost.core.several_stages import StageRequest
-from hilboost.engine import separate
 from hilboost.learners.tree import TreeLearner
 
 N, D, R = 300, 6, 3
@@ -89,50 +84,6 @@ def test_each_tree_is_that_of_its_output_alone(
     learner = TreeLearner(max_leaf_nodes=8, min_samples_leaf=3, **parameters)
     given_data = draw(seed, curved, weights, sampled)
     assert_same(fitted(learner, *given_data, n_threads), one_by_one(learner, *given_data))
-
-
-@pytest.mark.parametrize("parameters", PARAMETERS, ids=str)
-@pytest.mark.parametrize("sampled", [False, True])
-@pytest.mark.parametrize("curved", [False, True])
-def test_the_twin_grows_the_same_trees(parameters, sampled, curved, monkeypatch):
-    learner = TreeLearner(max_leaf_nodes=8, min_samples_leaf=3, **parameters)
-    given_data = draw(7, curved, "whole" if curved else "none", sampled)
-    found = fitted(learner, *given_data)
-    monkeypatch.setattr(separate, "grow_separate_trees", twin.grow_separate_trees)
-    assert_same(found, fitted(learner, *given_data))
-
-
-@pytest.mark.parametrize("parameters", [p for p in PARAMETERS if "monotonic" not in p], ids=str)
-def test_the_twin_grows_the_same_series(parameters, monkeypatch):
-    """Two trees in each stage, on three threads."""
-    learner = TreeLearner(max_leaf_nodes=8, min_samples_leaf=3, **parameters)
-    X, gradients, _ = draw(7, False, "none", False)
-    request = StageRequest(
-        loss="squared_error",
-        y=gradients.negative_gradient[:, :2],
-        weight=None,
-        raw=np.zeros((N, 2), order="F"),
-        rows=None,
-        n_drawn=None,
-        keys=np.zeros(3, dtype=np.uint64),
-        generators=[partial(np.random.default_rng, k) for k in range(3)],
-        rate=0.5,
-    )
-
-    def stages():
-        data = learner.prepare(X, None, 0, 3)
-        own = replace(request, raw=request.raw.copy(order="F"))
-        found = learner.fit_stages(data, own)
-        learner.close(data)
-        return [term.model for stage in found.stages for term in stage.terms], own.raw
-
-    trees, raw = stages()
-    monkeypatch.setattr(separate, "grow_one_by_one", one_by_one_twin.grow_one_by_one)
-    others, other_raw = stages()
-    np.testing.assert_array_equal(raw, other_raw)
-    for tree, other in zip(trees, others, strict=True):
-        for name in FIELDS:
-            np.testing.assert_array_equal(getattr(tree, name), getattr(other, name), err_msg=name)
 
 
 @pytest.mark.parametrize("symmetric", [False, True])

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 from tests.backends.random_arguments import empty_store, table_of
-from tests.engine.ops.test_grow import draw_table
 from tests.reference import vector_candidates as candidates_twin
 from tests.reference import vector_cuts as cuts_twin
 from tests.reference import vector_grow as twin
@@ -41,6 +40,15 @@ def draw_bins(rng, n, d, n_bins, missing):
             column[rng.uniform(size=n) < 0.3] = n_bins - 1
         words[k // 8] |= column.astype(np.uint64) << np.uint64(8 * (k % 8))
     return table_of(words, d, n_bins)
+
+
+def draw_table(rng, n, d, missing):
+    """Columns of few and of many values."""
+    X = rng.normal(size=(n, d))
+    X[:, ::2] = np.round(X[:, ::2])
+    if missing:
+        X[rng.uniform(size=(n, d)) < 0.2] = np.nan
+    return X
 
 
 def draw_sums(rng, n, k, weighted, whole):
