@@ -8,6 +8,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from tests.reloaded import reloaded
 
 import hilboost
 from hilboost import BoostingRegressor, OutputKernelTreeRegressor
@@ -191,11 +192,10 @@ def contributed(monkeypatch):
     clear()
 
 
-def test_a_learner_of_one_file(contributed, tmp_path):
+def test_a_learner_of_one_file(contributed):
     contributed("hilboost.learners", Slopes=Slopes, Slope=Slope)
     model = BoostingRegressor(learner=Slopes(0.5), n_estimators=5, random_state=0).fit(X, Y)
-    hilboost.save(model, tmp_path / "model")
-    again = hilboost.load(tmp_path / "model")
+    again = reloaded(model)
     assert again.learner == Slopes(0.5)
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
     assert model.report(X, Y).facts["scores"]
@@ -204,22 +204,20 @@ def test_a_learner_of_one_file(contributed, tmp_path):
     np.testing.assert_allclose(session.run(None, {"X": X})[0], model.predict(X), atol=1e-12)
 
 
-def test_a_base_model_of_another_shape_is_refused(contributed, tmp_path):
+def test_a_base_model_of_another_shape_is_refused(contributed):
     contributed("hilboost.learners", Slopes=Slopes, Slope=Slope)
     model = BoostingRegressor(learner=Slopes(), n_estimators=2, random_state=0).fit(X, Y)
     object.__setattr__(model.model_.stages[0].terms[0].model, "weights", np.zeros((9, 1)))
-    hilboost.save(model, tmp_path / "model")
     with pytest.raises(hilboost.core.errors.InvalidModelFile, match="a base model"):
-        hilboost.load(tmp_path / "model")
+        reloaded(model)
 
 
-def test_an_output_space_of_one_file(contributed, tmp_path):
+def test_an_output_space_of_one_file(contributed):
     contributed("hilboost.outputs", Doubles=Doubles, DoubleEmbedding=DoubleEmbedding)
     labels = np.column_stack([Y, -Y])
     for output in ("double", Doubles(4.0)):
         model = OutputKernelTreeRegressor(output=output, random_state=0).fit(X, labels)
-        hilboost.save(model, tmp_path / "model", training_data=True)
-        again = hilboost.load(tmp_path / "model")
+        again = reloaded(model)
         assert again.output == output
         np.testing.assert_array_equal(again.predict(X), model.predict(X))
         assert model.report(X, labels).facts["scores"]

@@ -14,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from tests.interoperation.families import FAMILIES, name, target
 from tests.interoperation.families import X as X_SMALL
+from tests.reloaded import reloaded
 
 from hilboost import (
     BoostingRegressor,
@@ -116,13 +117,12 @@ def test_nothing_is_printed(model, capfd):
     assert capfd.readouterr() == ("", "")
 
 
-def test_columns_may_have_any_name(tmp_path):
+def test_columns_may_have_any_name():
     """Quotes, brackets, spaces, emoji: through fit, files, tables and exports."""
     names = ['"quoted": {"a": [1, 2]}', "<b>, [x] & y", "  ", "größe ☃ 🎲\n\\t"]
     table = pd.DataFrame(X, columns=names)
     model = BoostingRegressor(**SHORT, learner="tree").fit(table, Y)
-    save(model, tmp_path / "model.hilboost")
-    again = load(tmp_path / "model.hilboost")
+    again = reloaded(model)
     assert again.feature_names_in_.tolist() == names
     np.testing.assert_array_equal(again.predict(table), model.predict(table))
     assert set(tree_table(model)["column"].dropna()) <= set(names)

@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
 from sklearn.linear_model import Ridge
 from tests.cases import assert_same_model
+from tests.reloaded import reloaded
 
 import hilboost
 from hilboost import BoostingClassifier, BoostingRegressor
@@ -145,8 +146,7 @@ def build(kind, **parameters):
 def test_parts_of_a_fit_give_the_model_of_one_fit(kind, tmp_path):
     whole, X, y = build(kind)
     whole.fit(X, y)
-    hilboost.save(whole, tmp_path / "model")
-    loaded = hilboost.load(tmp_path / "model")
+    loaded = reloaded(whole)
     assert_array_equal(loaded.predict(X), whole.predict(X))
     assert loaded.fitted_.resolved.n_shards == 3
     halves, X, y = build(kind, n_estimators=4, warm_start=True)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 from tests.cases import PLAIN
+from tests.reloaded import reloaded
 
-import hilboost
 from hilboost import BoostingClassifier, BoostingRegressor
 from hilboost.boosting.config import EarlyStopping
 from hilboost.core.errors import InvalidParameter
@@ -234,14 +234,13 @@ def test_without_a_validation_fraction_the_training_loss_decides():
 
 @pytest.mark.parametrize("changed", [{}, {"n_shards": 2}, {"n_estimators": "auto"}])
 @pytest.mark.parametrize("estimator", [BoostingRegressor, BoostingClassifier])
-def test_a_fit_by_the_training_loss_can_be_continued(estimator, changed, tmp_path):
+def test_a_fit_by_the_training_loss_can_be_continued(estimator, changed):
     given = {"early_stopping": True, "validation_fraction": None, "random_state": 0}
     given |= {"n_estimators": 8, "warm_start": True} | changed
     y = Y if estimator is BoostingRegressor else Y > 0
     whole = estimator(**given | {"n_estimators": 12}).fit(X, y)
     part = estimator(**given | {"n_estimators": 5}).fit(X, y)
-    part.save(tmp_path / "model")
-    for model in (part, hilboost.load(tmp_path / "model")):
+    for model in (part, reloaded(part)):
         model.set_params(n_estimators=12).fit(X, y)
         np.testing.assert_array_equal(model.predict_raw(X), whole.predict_raw(X))
     assert part.fitted_.resolved.cv_folds == len(part.fitted_.members) == 1

@@ -18,6 +18,7 @@ from sklearn.neighbors import KNeighborsRegressor
 from tests.callbacks.killed import CASES, LABELS, X, Y
 from tests.cases import PLAIN, assert_same_model
 from tests.model.editing import contents, edit
+from tests.reloaded import reloaded
 
 import hilboost
 from hilboost import (
@@ -160,14 +161,13 @@ def test_a_fit_without_a_seed_goes_on_with_the_one_it_had(path):
     assert_same_fit(other, again.fit(X, LABELS))
 
 
-def test_a_resumed_model_is_a_model_like_others(path, tmp_path):
+def test_a_resumed_model_is_a_model_like_others(path):
     settings = PLAIN | {"warm_start": True}
     BoostingRegressor(**settings).fit(X, Y, callbacks=[Checkpoint(path), until(3)])
     model = BoostingRegressor(**settings).fit(X, Y, callbacks=[Checkpoint(path)])
     whole = BoostingRegressor(**PLAIN).set_params(n_estimators=15).fit(X, Y)
     assert_same_fit(model.set_params(n_estimators=15).fit(X, Y), whole)
-    hilboost.save(model, tmp_path / "model")
-    np.testing.assert_array_equal(hilboost.load(tmp_path / "model").predict(X), whole.predict(X))
+    np.testing.assert_array_equal(reloaded(model).predict(X), whole.predict(X))
 
 
 def test_to_begin_anew(path):

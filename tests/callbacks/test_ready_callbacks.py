@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 from tests.cases import PLAIN
+from tests.refusals import refused
 
 from hilboost import BoostingRegressor, KernelBoostingRegressor
 from hilboost.callbacks import MLflowLogger, ProgressBar, TensorBoardLogger
@@ -124,8 +125,7 @@ def test_the_bar_ends_with_a_fit_that_fails():
     def fail(event):
         raise RuntimeError("broken")
 
-    with pytest.raises(RuntimeError, match="broken"):
-        BoostingRegressor(**PLAIN).fit(X, Y, callbacks=[bar, fail])
+    refused(RuntimeError, "broken", BoostingRegressor(**PLAIN).fit, X, Y, callbacks=[bar, fail])
     assert bar._bar is None
     length = len(file.getvalue())
     bar(Event(1, 2, 0.5, None))
@@ -186,10 +186,7 @@ def test_losses_go_to_tensorboard(home, monkeypatch, tmp_path):
 def test_a_missing_package_is_a_sentence(monkeypatch):
     for name in ("mlflow", "tensorboardX", "torch", "torch.utils.tensorboard"):
         monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(
-        MissingPackage, match="MLflowLogger requires the package mlflow.*pip install"
-    ):
-        MLflowLogger()
+    refused(MissingPackage, "MLflowLogger requires the package mlflow.*pip install", MLflowLogger)
     with pytest.raises(ImportError, match="TensorBoardLogger requires the package tensorboardX"):
         TensorBoardLogger("runs")
 

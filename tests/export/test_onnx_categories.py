@@ -5,8 +5,9 @@ import onnx
 import onnxruntime
 import pandas as pd
 import pytest
+from tests.reloaded import reloaded
 
-from hilboost import BoostingClassifier, BoostingRegressor, KernelBoostingRegressor, load, to_onnx
+from hilboost import BoostingClassifier, BoostingRegressor, KernelBoostingRegressor, to_onnx
 from hilboost.core.errors import IncompatibleParts
 from hilboost.learners.tree import TreeLearner
 
@@ -64,11 +65,10 @@ def test_regression(statistics, settings):
         np.testing.assert_allclose(run(model, rows)[0], model.predict(rows), rtol=1e-12)
 
 
-def test_classes_and_shared_trees(tmp_path):
+def test_classes_and_shared_trees():
     classes = pd.Series(np.where(Y > 5, "high", np.where(Y > 2, "middle", "low")))
     model = BoostingClassifier(**SHORT, **NAMED, multi_output="shared").fit(TABLE, classes)
-    model.save(tmp_path / "model")
-    label, probabilities = run(load(tmp_path / "model"), NEW)
+    label, probabilities = run(reloaded(model), NEW)
     assert (label == model.predict(NEW)).all()
     np.testing.assert_allclose(probabilities, model.predict_proba(NEW), rtol=1e-12)
 

@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import Ridge
 from tests.cases import PLAIN
+from tests.refusals import refused
 
 from hilboost import (
     BoostingClassifier,
@@ -119,8 +120,7 @@ def test_tables_of_constants():
     assert len(table) == 0
     assert (table.dtypes == leaves.dtypes)[["stage", "left", "value"]].all()
     assert to_onnx(empty).graph.output[0].name == "prediction"
-    with pytest.raises(InvalidParameter, match="the model has 0 stages"):
-        plot_tree(empty)
+    refused(InvalidParameter, "the model has 0 stages", plot_tree, empty)
 
 
 def texts(ax):
@@ -175,19 +175,14 @@ def test_trees_of_a_committee_are_told_apart():
 
 def test_what_cannot_be_drawn_is_refused_in_a_sentence():
     model = BoostingRegressor(**SHORT).fit(X, Y)
-    with pytest.raises(InvalidParameter, match="stage is 4, but the model has 4 stages"):
-        plot_tree(model, 4)
-    with pytest.raises(InvalidParameter, match="output is 1, but the model has 1 outputs"):
-        plot_tree(model, 0, 1)
-    with pytest.raises(InvalidParameter, match=r"stage is 1.5, but the model has 4 stages"):
-        plot_tree(model, 1.5)
+    refused(InvalidParameter, "stage is 4, but the model has 4 stages", plot_tree, model, 4)
+    refused(InvalidParameter, "output is 1, but the model has 1 outputs", plot_tree, model, 0, 1)
+    refused(InvalidParameter, r"stage is 1.5, but the model has 4 stages", plot_tree, model, 1.5)
     with pytest.raises(InvalidParameter, match=r"output is 'a', but the model has 1 outputs"):
         plot_tree(model, output="a")
     for function in (plot_tree, tree_table):
-        with pytest.raises(InvalidType, match="got SparseKernelRidge"):
-            function(SparseKernelRidge())
-        with pytest.raises(ValueError, match="not fitted"):
-            function(BoostingRegressor())
+        refused(InvalidType, "got SparseKernelRidge", function, SparseKernelRidge())
+        refused(ValueError, "not fitted", function, BoostingRegressor())
         with pytest.raises(IncompatibleParts, match="fit with learner='tree'"):
             function(BoostingRegressor(learner=Ridge(), n_estimators=1).fit(np.nan_to_num(X), Y))
 

@@ -5,8 +5,9 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.reloaded import reloaded
 
-from hilboost import BoostingRegressor, load
+from hilboost import BoostingRegressor
 from hilboost.core.errors import InvalidData
 from hilboost.core.target import Target
 from hilboost.encoders.encoding import Encoder, known_numbers
@@ -86,7 +87,7 @@ def test_they_are_learned_from_what_is_known(loss, setting):
     assert type(model.loss_) is type(whole.loss_)
 
 
-def test_they_are_no_other_model_where_all_are_known(tmp_path):
+def test_they_are_no_other_model_where_all_are_known():
     """Held-out rows, weights, warm start, files and statistics of categories know them too."""
     weight = RNG.integers(0, 3, 240)
     once = BoostingRegressor(**PLAIN, warm_start=True).fit(X, HOLED, weight)
@@ -96,8 +97,7 @@ def test_they_are_no_other_model_where_all_are_known(tmp_path):
     repeated = BoostingRegressor(**PLAIN | {"n_estimators": 25})
     repeated.fit(np.repeat(X, weight, axis=0), np.repeat(HOLED, weight, axis=0))
     np.testing.assert_allclose(repeated.predict(X), again, rtol=1e-9)
-    straight.save(tmp_path / "model.hilboost")
-    np.testing.assert_array_equal(load(tmp_path / "model.hilboost").predict(X), again)
+    np.testing.assert_array_equal(reloaded(straight).predict(X), again)
     few = {"n_estimators": 20, "random_state": 0}
     stopped = BoostingRegressor(**few).fit(X, FULL, X_val=X[:99] + 1e-9, y_val=HOLED[:99])
     assert np.isfinite(stopped.history_.validation).all()

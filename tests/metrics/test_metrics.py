@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn import metrics as sk
 from tests.cases import PLAIN
+from tests.reloaded import reloaded
 
 import hilboost
 from hilboost import BoostingClassifier, BoostingRegressor
@@ -179,7 +180,7 @@ def test_small_tables_hold_rows_out_for_a_metric():
     assert BoostingRegressor(eval_metric="mae").fit(X[:50], Y[:50]).history_.metrics
 
 
-def test_files_and_warm_starts_keep_the_metrics(tmp_path):
+def test_files_and_warm_starts_keep_the_metrics():
     parameters = EARLY | {"n_iter_no_change": 60}
     whole = BoostingRegressor(**parameters, eval_metric="mae").fit(X, Y)
     part = BoostingRegressor(**parameters | {"n_estimators": 20}, eval_metric="mae")
@@ -189,8 +190,7 @@ def test_files_and_warm_starts_keep_the_metrics(tmp_path):
     np.testing.assert_array_equal(
         part.history_.metrics["mae"][: kept + 1], whole.history_.metrics["mae"][: kept + 1]
     )
-    hilboost.save(whole, tmp_path / "model")
-    loaded = hilboost.load(tmp_path / "model")
+    loaded = reloaded(whole)
     np.testing.assert_array_equal(loaded.history_.metrics["mae"], whole.history_.metrics["mae"])
     with pytest.raises(InvalidData, match="another eval_metric"):
         part.set_params(eval_metric="r2", n_estimators=70).fit(X, Y)

@@ -152,7 +152,7 @@ def test_a_file_of_an_earlier_version_has_no_calibration(tmp_path):
     assert loaded.calibrate(X[HELD], Y[HELD]).predict_interval(X).shape == (len(X), 2)
 
 
-def test_exports_do_not_change(tmp_path):
+def test_exports_do_not_change():
     model = trees()
     before = [hilboost.to_xgboost_json(model), hilboost.tree_table(model)]
     model.calibrate(X[HELD], Y[HELD])

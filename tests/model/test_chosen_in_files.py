@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.model.editing import assert_refused, header_of
+from tests.reloaded import reloaded
 
 from hilboost import BoostingRegressor, KernelBoostingRegressor, load
 from hilboost.report.about import parameter_facts
@@ -22,14 +23,12 @@ def became(model):
     return {fact["name"]: fact["became"] for fact in parameter_facts(model)}
 
 
-def test_a_loaded_model_says_what_was_chosen(model, tmp_path):
-    model.save(tmp_path / "m")
-    loaded = load(tmp_path / "m")
+def test_a_loaded_model_says_what_was_chosen(model):
+    loaded = reloaded(model)
     assert became(loaded) == became(model)
     assert became(loaded)["l2_regularization"] == 10
     assert loaded.learner_ == model.learner_
-    loaded.save(tmp_path / "again")
-    assert became(load(tmp_path / "again")) == became(model)
+    assert became(reloaded(loaded)) == became(model)
 
 
 def test_other_learners_know_it_too(tmp_path):

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from tests.cases import PLAIN
+from tests.reloaded import reloaded
 
 from hilboost import BoostingClassifier, BoostingRanker, BoostingRegressor, load
 from hilboost.core.errors import InvalidData
@@ -43,7 +44,7 @@ def test_a_fit_in_two_parts_is_a_whole_one(model, y, more, tmp_path):
     assert load(tmp_path / "model").n_estimators_ == 8
 
 
-def test_what_held_rows_out_or_encoded_categories_is_refused(tmp_path):
+def test_what_held_rows_out_or_encoded_categories_is_refused():
     held = {"early_stopping": True, "n_estimators": 5}
     stops, encodes = "early_stopping=False", "target_encoding=False"
     many = np.array([f"level {k % 60}" for k in range(120)])  # encoded by default
@@ -56,8 +57,7 @@ def test_what_held_rows_out_or_encoded_categories_is_refused(tmp_path):
     ):
         rows = X.assign(kind=levels)
         model = BoostingRegressor(**PLAIN | parameters, learner="tree").fit(rows, Y)
-        model.save(tmp_path / "model")
-        loaded = load(tmp_path / "model").set_params(warm_start=True, n_estimators=20)
+        loaded = reloaded(model).set_params(warm_start=True, n_estimators=20)
         said = "held rows out or encoded categories by the target; fit it with"
         with pytest.raises(InvalidData, match=f"{said} {remedy}, "):
             loaded.fit(rows, Y)

@@ -8,8 +8,8 @@ import pytest
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.neighbors import KNeighborsRegressor
 from tests.cases import OUTPUTS, ids
+from tests.reloaded import reloaded
 
-import hilboost
 from hilboost import (
     BoostingClassifier,
     BoostingRegressor,
@@ -35,12 +35,6 @@ def forest(output, **parameters):
 def boosting(output, learner="extra_trees", **parameters):
     settings = {"n_estimators": 3, "learning_rate": 0.5, "random_state": 0} | parameters
     return OutputKernelBoostingRegressor(output, learner=learner, **settings)
-
-
-def round_trip(model, tmp_path):
-    path = tmp_path / "model.hilboost"
-    model.save(path, training_data=True)
-    return hilboost.load(path)
 
 
 def assert_equal(one, other):
@@ -69,14 +63,14 @@ def assert_same(loaded, model, candidates=None):
 
 
 @pytest.mark.parametrize("case", OUTPUTS, ids=ids(OUTPUTS))
-def test_round_trip_of_every_output_space(case, tmp_path):
+def test_round_trip_of_every_output_space(case):
     y = case.draw(np.random.default_rng(1), 40)
     model = forest(case.make()).fit(X, y)
-    loaded = round_trip(model, tmp_path)
+    loaded = reloaded(model)
     assert_same(loaded, model, y[:7])
     assert loaded.embedding_loss(X, y) == model.embedding_loss(X, y)
     assert loaded.score(X, y) == model.score(X, y)
-    assert_same(round_trip(loaded, tmp_path), model)
+    assert_same(reloaded(loaded), model)
     assert_equal(loaded.set_params(decode="auto").fit(X, y).predict(NEW), model.predict(NEW))
 
 
@@ -94,10 +88,10 @@ LEARNERS = {
 
 @pytest.mark.parametrize("output", ["gaussian", "linear"])
 @pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS.keys())
-def test_round_trip_of_every_learner(learner, output, tmp_path):
+def test_round_trip_of_every_learner(learner, output):
     y = np.column_stack([X[:, 0] ** 2, np.sin(X[:, 1])])
     model = boosting(output, learner).fit(X, y)
-    loaded = round_trip(model, tmp_path)
+    loaded = reloaded(model)
     assert_same(loaded, model)
     assert_equal(loaded.history_.train, model.history_.train)
     assert type(loaded.learner_) is type(model.learner_)
@@ -105,42 +99,42 @@ def test_round_trip_of_every_learner(learner, output, tmp_path):
     assert_equal(loaded.fit(X, y).predict(NEW), model.predict(NEW))
 
 
-def test_one_tree_and_names_of_columns(tmp_path):
+def test_one_tree_and_names_of_columns():
     table = pd.DataFrame(X, columns=["a", "b", "ü"])
     model = OutputKernelTreeRegressor("linear", random_state=0).fit(table, -X[:, 0])
-    loaded = round_trip(model, tmp_path)
+    loaded = reloaded(model)
     assert loaded.feature_names_in_.tolist() == ["a", "b", "ü"]
     new = pd.DataFrame(NEW, columns=table.columns)
     assert loaded.predict(new).shape == (15,)
     assert_equal(loaded.predict(new), model.predict(new))
 
 
-def test_early_stopping_by_preimages(tmp_path):
+def test_early_stopping_by_preimages():
     y = np.where(X[:, :1] > 0, [[1, 2, 3]], [[3, 2, 1]])
     settings = {"early_stopping": True, "metric": "preimage", "decode": "nearest"}
     model = boosting("ranking", **settings).fit(X, y)
-    loaded = round_trip(model, tmp_path)
+    loaded = reloaded(model)
     assert loaded.n_estimators_ == model.n_estimators_
     assert_equal(loaded.history_.validation, model.history_.validation)
     assert_equal(loaded.predict(NEW), model.predict(NEW))
 
 
 @pytest.mark.parametrize("tolerance", [0.0, 0.3])
-def test_gram_matrices(tolerance, tmp_path):
+def test_gram_matrices(tolerance):
     gram = np.exp(-((X[:, None] - X[None]) ** 2).sum(axis=2))
     space = PrecomputedOutput(tolerance=tolerance)
     model = forest(space).fit(X, gram)
     assert (model.output_.gram is not None) == (tolerance > 0)
-    loaded = round_trip(model, tmp_path)
+    loaded = reloaded(model)
     assert_same(loaded, model, np.arange(9))
     assert loaded.preimage_loss(X, gram) == model.preimage_loss(X, gram)
 
 
-def test_gram_matrices_with_their_kernel(tmp_path):
+def test_gram_matrices_with_their_kernel():
     kernel = Gaussian(1.0) + Linear(0.5)
     space = PrecomputedOutput(kernel, X, tolerance=0.01)
     model = forest(space).fit(X, kernel.block(X, X))
-    loaded = round_trip(model, tmp_path)
+    loaded = reloaded(model)
     assert_same(loaded, model, NEW)
     assert loaded.preimage_loss(NEW, NEW) == model.preimage_loss(NEW, NEW)
 
@@ -156,40 +150,40 @@ def test_gram_matrices_with_their_kernel(tmp_path):
     ],
     ids=["objects", "arrays", "rows", "float32", "table"],
 )
-def test_label_sets_of_every_kind(sets, tmp_path):
+def test_label_sets_of_every_kind(sets):
     model = forest("label_set").fit(X[:4], sets)
-    loaded = round_trip(model, tmp_path)
+    loaded = reloaded(model)
     assert_same(loaded, model, sets)
     for way in ("threshold", "f1", "top"):
         one, other = (m.set_params(decode=way).predict(NEW) for m in (loaded, model))
         assert_equal(one, other)
 
 
-def test_parameters_of_spaces(tmp_path):
+def test_parameters_of_spaces():
     weights = {"pet": 1.0, "cat": 2.0, "dog": np.float64(0.5)}
     space = Hierarchy({"cat": "pet", "dog": "pet", "pet": None}, weights=weights)
-    loaded = round_trip(forest(space).fit(X[:2], ["cat", "dog"]), tmp_path)
+    loaded = reloaded(forest(space).fit(X[:2], ["cat", "dog"]))
     assert loaded.output == space
     weighting = {("a", 1): 2.0, 3: 1.0}
-    loaded = round_trip(forest(LabelSets(weighting)).fit(X[:2], [{("a", 1)}, {3}]), tmp_path)
+    loaded = reloaded(forest(LabelSets(weighting)).fit(X[:2], [{("a", 1)}, {3}]))
     assert loaded.output == LabelSets(weighting)
-    loaded = round_trip(forest(Gaussian(2.0)).fit(X, -X), tmp_path)
+    loaded = reloaded(forest(Gaussian(2.0)).fit(X, -X))
     assert loaded.output.length_scale == (2.0,)
-    loaded = round_trip(forest(KernelOutput("laplace", max_rank=3)).fit(X, -X), tmp_path)
+    loaded = reloaded(forest(KernelOutput("laplace", max_rank=3)).fit(X, -X))
     assert loaded.output.max_rank == 3
 
 
 @pytest.mark.parametrize("learner", [Ridge(), LinearRegression()], ids=["ridge", "linear"])
-def test_linear_base_models_of_other_estimators(learner, tmp_path):
+def test_linear_base_models_of_other_estimators(learner):
     for model, y in (
         (BoostingRegressor(learner=learner, n_estimators=4, random_state=0), X[:, :2] ** 2),
         (BoostingRegressor("huber", learner=learner, n_estimators=4, random_state=0), -X[:, 0]),
         (BoostingClassifier(learner=learner, n_estimators=4, random_state=0), np.arange(40) % 3),
     ):
         model.fit(X, y)
-        loaded = round_trip(model, tmp_path)
+        loaded = reloaded(model)
         assert_equal(loaded.predict(NEW), model.predict(NEW))
-        again = round_trip(loaded, tmp_path)
+        again = reloaded(loaded)
         assert_equal(again.predict(NEW), model.predict(NEW))
         assert repr(again.learner) == repr(learner)
         assert_equal(loaded.fit(X, y).predict(NEW), model.predict(NEW))

@@ -6,6 +6,7 @@ import scipy.linalg
 import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.refusals import refused
 
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.network import adjacency_matrix, diffusion_kernel, link_curves
@@ -52,8 +53,7 @@ def test_two_vertices_and_no_links():
     ],
 )
 def test_bad_links_are_refused(links, message):
-    with pytest.raises(InvalidData, match=message):
-        adjacency_matrix(links, 5)
+    refused(InvalidData, message, adjacency_matrix, links, 5)
 
 
 @given(st.integers(2, 8), st.floats(0.1, 3), st.integers(0, 10**6))
@@ -87,14 +87,12 @@ def test_diffusion_kernel_of_sparse_matrices_and_pairs():
     ],
 )
 def test_diffusion_kernel_refuses_other_graphs(links, n_vertices, message):
-    with pytest.raises(InvalidData, match=message):
-        diffusion_kernel(links, n_vertices=n_vertices)
+    refused(InvalidData, message, diffusion_kernel, links, n_vertices=n_vertices)
 
 
 @pytest.mark.parametrize("coefficient", [0.0, -1.0, np.nan])
 def test_diffusion_coefficient_must_be_positive(coefficient):
-    with pytest.raises(InvalidParameter, match="positive"):
-        diffusion_kernel(np.zeros((2, 2)), coefficient)
+    refused(InvalidParameter, "positive", diffusion_kernel, np.zeros((2, 2)), coefficient)
 
 
 def test_profile_kernel_by_hand():
@@ -132,5 +130,4 @@ def test_curves_by_hand():
     ],
 )
 def test_curves_refuse_what_they_cannot_draw(links, scores, within, message):
-    with pytest.raises(InvalidData, match=message):
-        link_curves(links, scores, within=within)
+    refused(InvalidData, message, link_curves, links, scores, within=within)

@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse
 from sklearn.base import clone
 from sklearn.linear_model import Ridge
+from tests.refusals import refused
 
 from hilboost import (
     OutputKernelBoostingRegressor,
@@ -49,8 +50,7 @@ def test_sparse_features_are_those_of_the_dense_array():
         np.testing.assert_allclose(last, dense.predict_kernel(new))
     bad = scipy.sparse.csr_array(known)
     bad.data[0] = np.inf
-    with pytest.raises(ValueError, match="infinity"):
-        NetworkCompletion(FEW).fit(bad, inner)
+    refused(ValueError, "infinity", NetworkCompletion(FEW).fit, bad, inner)
 
 
 def test_sparse_features_of_rows_and_columns_are_those_of_the_dense_arrays():
@@ -77,8 +77,7 @@ def test_sparse_features_of_rows_and_columns_are_those_of_the_dense_arrays():
         assert curves.auroc == dense.curves(rows[new], links[new, :15]).auroc
     bad = scipy.sparse.csr_array(columns[:15])
     bad.data[0] = np.nan
-    with pytest.raises(ValueError, match="NaN"):
-        BipartiteNetwork(MODELS).fit(rows[known], links[known, :15], bad)
+    refused(ValueError, "NaN", BipartiteNetwork(MODELS).fit, rows[known], links[known, :15], bad)
 
 
 def test_new_vertices_find_their_group():
@@ -182,8 +181,7 @@ def test_tables_keep_the_names_of_their_columns():
     ],
 )
 def test_network_refusals(features, links, message):
-    with pytest.raises(InvalidData, match=message):
-        NetworkCompletion(FEW).fit(features, links)
+    refused(InvalidData, message, NetworkCompletion(FEW).fit, features, links)
 
 
 def test_refused_models_and_features():
@@ -324,14 +322,11 @@ def test_models_of_columns_are_as_those_of_rows():
 def test_refused_new_columns():
     U, V, links = bipartite(8)
     network = BipartiteNetwork(Ridge()).fit(U, links)
-    with pytest.raises(InvalidData, match="pass column_features to fit"):
-        network.predict_new(U, column_features=V)
-    with pytest.raises(InvalidData, match="either column_weights or column_features"):
-        network.predict_new(U)
+    refused(InvalidData, "pass column_features to fit", network.predict_new, U, column_features=V)
+    refused(InvalidData, "either column_weights or column_features", network.predict_new, U)
     with pytest.raises(InvalidData, match="column_weights has a missing .* in row 0"):
         network.predict_new(U, np.full((1, 20), np.nan))
-    with pytest.raises(InvalidData, match="19 rows but links has 20 columns"):
-        network.fit(U, links, V[:19])
+    refused(InvalidData, "19 rows but links has 20 columns", network.fit, U, links, V[:19])
 
 
 LOPSIDED = np.eye(4)
@@ -353,12 +348,10 @@ LOPSIDED[1, 3] = 1e-6
     ],
 )
 def test_bipartite_refusals(links, parameters, error, message):
-    with pytest.raises(error, match=message):
-        BipartiteNetwork(Ridge(), **parameters).fit(np.zeros((30, 2)), links)
+    refused(error, message, BipartiteNetwork(Ridge(), **parameters).fit, np.zeros((30, 2)), links)
 
 
 def test_column_weights_of_the_wrong_width():
     U, _, links = bipartite(3)
     network = BipartiteNetwork(Ridge()).fit(U, links)
-    with pytest.raises(InvalidData, match="20 columns"):
-        network.predict_new(U, np.ones((2, 19)))
+    refused(InvalidData, "20 columns", network.predict_new, U, np.ones((2, 19)))

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.outputs.pairs import gram, weisfeiler_lehman
+from tests.reloaded import reloaded
 
-import hilboost
 from hilboost import OutputKernelBoostingRegressor, OutputKernelForestRegressor
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.output_space import Choice
@@ -169,7 +169,7 @@ def test_networkx_itself():
             Graphs().fit([kind(graph)])
 
 
-def test_models_predict_graphs(tmp_path):
+def test_models_predict_graphs():
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.integers(0, 2, 80), rng.integers(3, 6, 80)]).astype(float)
     rings = [[(i, (i + 1) % int(n)) for i in range(int(n) - int(not ring))] for ring, n in X]
@@ -180,8 +180,7 @@ def test_models_predict_graphs(tmp_path):
     assert model.preimage_loss(X[60:], labels[60:]) < 1e-9
     found = model.predict([[1, 4]], candidates=[TRIANGLE, (["C"] * 4, [(0, 1), (1, 2), (2, 3)])])
     assert found == [(("C",) * 3, ((0, 1), (0, 2), (1, 2)))]
-    model.save(tmp_path / "model", training_data=True)
-    loaded = hilboost.load(tmp_path / "model")
+    loaded = reloaded(model)
     assert loaded.output == space
     assert loaded.output_.refinement == embedding.refinement
     assert loaded.output_.training == embedding.training

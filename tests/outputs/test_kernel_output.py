@@ -10,6 +10,7 @@ import scipy.sparse
 from sklearn.gaussian_process.kernels import RBF
 from tests.cases import OUTPUTS, ids
 from tests.outputs.pairs import gram, spectrum
+from tests.refusals import refused
 
 from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType, NotPositive
 from hilboost.core.output_space import Choice
@@ -64,8 +65,7 @@ def test_the_scale_of_the_gaussian_is_the_mean_distance():
 def test_kernels_by_name():
     assert repr(as_output("laplace").fit(ROWS).kernel) == repr(Laplace())
     assert repr(as_output(Laplace(2.0)).fit(ROWS).kernel) == repr(Laplace(2.0))
-    with pytest.raises(InvalidParameter, match="Did you mean 'gaussian'"):
-        as_output("gausian")
+    refused(InvalidParameter, "Did you mean 'gaussian'", as_output, "gausian")
     with pytest.raises(InvalidType, match=r"kernel=Gaussian is a class; write Gaussian\(\)"):
         KernelOutput(Gaussian).fit(ROWS)
 
@@ -159,8 +159,7 @@ def test_labels_in_shapes_come_back_in_shapes():
     ids=["number", "vector", "shape", "nan", "asymmetric", "negative"],
 )
 def test_functions_that_are_no_kernels_are_refused(function, error, message):
-    with pytest.raises(error, match=f"the output kernel .*{message}"):
-        KernelOutput(function).fit(WORDS)
+    refused(error, f"the output kernel .*{message}", KernelOutput(function).fit, WORDS)
 
 
 def test_a_function_may_fail_on_new_labels():
@@ -205,8 +204,7 @@ def test_pairwise_functions_that_fail_name_the_pair():
     embedding = space.fit(["ab", "bc"])
     with pytest.raises(InvalidData, match=f"{failed} 1, 5, and the training label 'ab': TypeErr"):
         embedding.encode(["ab", 5])
-    with pytest.raises(InvalidData, match=f"{failed} 1, 5, and row 1, 5: TypeError"):
-        embedding.norms(["ab", 5])
+    refused(InvalidData, f"{failed} 1, 5, and row 1, 5: TypeError", embedding.norms, ["ab", 5])
 
 
 @pytest.mark.parametrize(
@@ -225,10 +223,7 @@ def test_labels_of_a_function_are_in_a_list(labels, pairwise):
     space = KernelOutput(PAIR if pairwise else common, pairwise)
     embedding = space.fit(WORDS)
     for use in (space.fit, embedding.encode, embedding.norms):
-        with pytest.raises(
-            InvalidData, match=r"Y must be a list of labels, one per row|Y is empty"
-        ):
-            use(labels)
+        refused(InvalidData, r"Y must be a list of labels, one per row|Y is empty", use, labels)
 
 
 @pytest.mark.parametrize("kernel", ["gaussian", "laplace", Gaussian(), RBF()])
@@ -251,19 +246,16 @@ def test_pairs_are_for_functions(kernel):
     ],
 )
 def test_odd_parameters_are_refused(parameters, message):
-    with pytest.raises(InvalidParameter, match=message):
-        KernelOutput(**parameters).fit(ROWS)
-    with pytest.raises(InvalidParameter, match=message):
-        PrecomputedOutput(**parameters).fit(np.eye(3))
+    refused(InvalidParameter, message, KernelOutput(**parameters).fit, ROWS)
+    refused(InvalidParameter, message, PrecomputedOutput(**parameters).fit, np.eye(3))
 
 
 def test_rows_of_another_kind_are_refused():
     embedding = KernelOutput("gaussian").fit(ROWS)
     for use in (embedding.encode, embedding.norms):
-        with pytest.raises(
-            InvalidData, match="Y has 2 numbers per row; the model was fitted with 3"
-        ):
-            use(NEW[:, :2])
+        refused(
+            InvalidData, "Y has 2 numbers per row; the model was fitted with 3", use, NEW[:, :2]
+        )
         with pytest.raises(InvalidData, match="Y contains NaN or infinity in row 1"):
             use([[1, 2, 3], [1, np.nan, 3]])
     with pytest.raises(
@@ -355,16 +347,14 @@ def test_candidates_of_a_gram_matrix_are_numbers():
     ids=["wide", "flat", "asymmetric", "negative", "nan", "text", "ragged"],
 )
 def test_odd_gram_matrices_are_refused(matrix, error, message):
-    with pytest.raises(error, match=message):
-        PrecomputedOutput().fit(matrix)
+    refused(error, message, PrecomputedOutput().fit, matrix)
 
 
 def test_new_outputs_have_no_norms():
     embedding = PrecomputedOutput().fit(GRAM)
     message = r"requires k\(y, y\) of the new outputs"
     for crossed in (NEW @ ROWS.T, RNG.normal(size=(30, 3)) @ ROWS.T):
-        with pytest.raises(InvalidData, match=message):
-            embedding.norms(crossed)
+        refused(InvalidData, message, embedding.norms, crossed)
     with pytest.raises(InvalidData, match="with all 30 training outputs, one column each; got 29"):
         embedding.encode(GRAM[:, 1:])
 

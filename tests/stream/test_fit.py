@@ -180,7 +180,7 @@ def test_a_checkpoint_is_resumed(frame, tmp_path):
     assert saved(found) == saved(clone(REGRESSOR).fit(frame.drop(columns="y"), frame["y"]))
 
 
-def test_several_targets(frame, tmp_path):
+def test_several_targets(frame):
     table = frame[["a", "b", "y", "w"]].fillna(0.0)
     alone = clone(REGRESSOR).fit(table[["a", "b"]], table[["y", "w"]])
     found = hilboost.stream.fit(clone(REGRESSOR), pa.Table.from_pandas(table), target=["y", "w"])

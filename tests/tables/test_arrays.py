@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from tests.refusals import refused
 
 from hilboost import (
     BoostingClassifier,
@@ -58,20 +59,15 @@ def test_dates_and_durations_are_no_inputs(estimator, days):
 @pytest.mark.parametrize("estimator", ESTIMATORS[:4], ids=name)
 def test_dates_and_durations_are_no_targets(estimator, days):
     for y in days, list(days), pd.Series(days), pd.Index(days), np.repeat(days[:2], N // 2):
-        with pytest.raises(InvalidData, match="y contains (dates or times|durations); convert"):
-            estimator.fit(X, y)
+        refused(InvalidData, "y contains (dates or times|durations); convert", estimator.fit, X, y)
 
 
 def test_dates_elsewhere():
     model = BoostingRegressor(**SHORT)
-    with pytest.raises(InvalidData, match="sample_weight contains dates"):
-        model.fit(X, Y, DAYS)
-    with pytest.raises(InvalidData, match="y contains dates"):
-        model.fit(X, np.column_stack([DAYS, DAYS]))
-    with pytest.raises(InvalidData, match="y contains dates"):
-        model.fit(X, Y, X_val=X, y_val=DAYS)
-    with pytest.raises(InvalidData, match="X contains dates"):
-        model.fit(X, Y).predict(np.column_stack([DAYS, DAYS]))
+    refused(InvalidData, "sample_weight contains dates", model.fit, X, Y, DAYS)
+    refused(InvalidData, "y contains dates", model.fit, X, np.column_stack([DAYS, DAYS]))
+    refused(InvalidData, "y contains dates", model.fit, X, Y, X_val=X, y_val=DAYS)
+    refused(InvalidData, "X contains dates", model.fit(X, Y).predict, np.column_stack([DAYS, DAYS]))
     with pytest.raises(InvalidData, match="must contain numbers; row 0 has"):
         adjacency_matrix(np.full((3, 3), DAYS[0]), 3)
 
@@ -80,19 +76,16 @@ def test_dates_elsewhere():
 def test_complex_numbers_are_refused_in_one_sentence(estimator):
     said = r"^Complex data not supported: X must contain real numbers; pass X.real[^\n]*\.$"
     for table in X + 1j, (X + 1j).tolist():
-        with pytest.raises(InvalidData, match=said):
-            estimator.fit(table, target(estimator))
+        refused(InvalidData, said, estimator.fit, table, target(estimator))
     y = target(estimator) + 1j
-    with pytest.raises(InvalidData, match=r"^Complex data not supported: [yY] must[^\n]*\.$"):
-        estimator.fit(X, y)
+    refused(InvalidData, r"^Complex data not supported: [yY] must[^\n]*\.$", estimator.fit, X, y)
 
 
 def test_complex_weights_and_rows_to_predict():
     model = BoostingRegressor(**SHORT)
     with pytest.raises(InvalidData, match="Complex data not supported: sample_weight must"):
         model.fit(X, Y, np.ones(N) + 1j)
-    with pytest.raises(InvalidData, match="Complex data not supported: X must"):
-        model.fit(X, Y).predict(X + 1j)
+    refused(InvalidData, "Complex data not supported: X must", model.fit(X, Y).predict, X + 1j)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64, np.bool_])
@@ -124,15 +117,13 @@ def test_kernels_of_users_refuse_masked_values():
 def test_masked_targets_are_missing(estimator):
     mask = np.arange(N) == 7
     for y in target(estimator), np.where(Y > 0, 2, 1):
-        with pytest.raises(InvalidData, match="NaN.* row 7"):
-            estimator.fit(X, np.ma.array(y, mask=mask))
+        refused(InvalidData, "NaN.* row 7", estimator.fit, X, np.ma.array(y, mask=mask))
 
 
 def test_masked_weights_are_missing():
     weight = np.ma.array(np.ones(N), mask=np.arange(N) == 7)
     for estimator in BoostingRegressor(**SHORT), OutputKernelTreeRegressor(random_state=0):
-        with pytest.raises(ValueError, match=r"sample_weight contains NaN|NaN"):
-            estimator.fit(X, Y, weight)
+        refused(ValueError, r"sample_weight contains NaN|NaN", estimator.fit, X, Y, weight)
 
 
 def test_one_of_several_masked_targets():

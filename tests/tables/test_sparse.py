@@ -8,14 +8,13 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.reloaded import reloaded
 
 from hilboost import (
     BoostingClassifier,
     BoostingRegressor,
     KernelBoostingRegressor,
     OutputKernelTreeRegressor,
-    load,
-    save,
 )
 from hilboost.callbacks import Checkpoint
 from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType
@@ -100,8 +99,7 @@ def test_warm_start_and_checkpoint(tmp_path):
     np.testing.assert_array_equal(model.predict(S), plain.predict(X))
     with pytest.raises(InvalidData, match=r"different data \(X"):
         model.fit(2 * S, Y, callbacks=[Checkpoint(path)])
-    save(model, tmp_path / "model")
-    np.testing.assert_array_equal(load(tmp_path / "model").predict(S), plain.predict(X))
+    np.testing.assert_array_equal(reloaded(model).predict(S), plain.predict(X))
 
 
 def test_entries_that_are_given_twice():

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
+from tests.reloaded import reloaded
 
 import hilboost
 from hilboost import BoostingRegressor
@@ -123,9 +124,8 @@ def test_importances_are_effects_on_the_function(model):
     assert copy(model).fit(noisy, ADDITIVE[:, 0]).feature_importances_[6:].max() < 0.02
 
 
-def test_files_and_onnx(model, tmp_path):
-    model.save(tmp_path / "model", training_data=True)
-    loaded = hilboost.load(tmp_path / "model")
+def test_files_and_onnx(model):
+    loaded = reloaded(model)
     np.testing.assert_array_equal(loaded.predict(TABLE), model.predict(TABLE))
     assert loaded.parts_["kernel"].kernel == "additive"
     runtime = pytest.importorskip("onnxruntime")

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.reloaded import reloaded
 
 from hilboost import (
     BoostingRegressor,
     KernelBoostingClassifier,
     KernelBoostingRegressor,
     SparseKernelRidge,
-    load,
     to_onnx,
 )
 from hilboost.core.errors import InvalidData
@@ -83,13 +83,12 @@ def test_the_place_in_a_wider_table():
     ],
     ids=["full", "sparse", "ridge", "learner", "list"],
 )
-def test_estimators_learn_from_missing_values(model, tmp_path):
+def test_estimators_learn_from_missing_values(model):
     X, y = table()
     model.fit(X, y)
     new, expected = table(seed=1)
     assert model.score(new, expected) > 0.6  # 0.4 without indicators
-    model.save(tmp_path / "model", training_data=True)
-    np.testing.assert_array_equal(load(tmp_path / "model").predict(new), model.predict(new))
+    np.testing.assert_array_equal(reloaded(model).predict(new), model.predict(new))
 
 
 def test_classes_in_any_unit():
@@ -121,7 +120,7 @@ def test_a_kernel_of_the_user_refuses_missing_values():
         KernelBoostingRegressor(kernel="gaussian").fit(*table())
 
 
-def test_damaged_files_are_refused(tmp_path):
+def test_damaged_files_are_refused():
     X, y = table(60)
     model = SparseKernelRidge(n_basis=10, random_state=0).fit(X, y)
     from hilboost.persistence.kernel_expansions import from_arrays, to_arrays
