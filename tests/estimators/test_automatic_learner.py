@@ -14,6 +14,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_diabetes
 from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
+from tests.reloaded import reloaded
 
 import hilboost
 from hilboost import BoostingClassifier, BoostingRegressor, plot_tree
@@ -447,10 +448,9 @@ def test_damaged_rotations_are_found(sloping, damage):
 
 
 @pytest.mark.parametrize("name", ["both", "classes", "sloping"])
-def test_files(name, request, tmp_path):
+def test_files(name, request):
     model = request.getfixturevalue(name)
-    model.save(tmp_path / "model", training_data=True)
-    loaded = hilboost.load(tmp_path / "model")
+    loaded = reloaded(model)
     np.testing.assert_array_equal(loaded.predict_raw(X), model.predict_raw(X))
     for part, stored in zip(model.parts_.values(), loaded.parts_.values(), strict=True):
         assert (part.weight, part.gain, part.share) == (stored.weight, stored.gain, stored.share)

@@ -10,8 +10,8 @@ from scipy.special import log_ndtr
 from scipy.stats import norm, truncnorm
 from sklearn.model_selection import cross_val_score
 from tests.cases import DISTRIBUTIONS, PLAIN, ids
+from tests.reloaded import reloaded
 
-import hilboost
 from hilboost import (
     BoostingClassifier,
     BoostingRanker,
@@ -142,7 +142,7 @@ def test_forms_of_bounds_give_the_same_model():
         np.testing.assert_array_equal(found.predict_raw(X), expected)
 
 
-def test_scores_of_censored_rows(tmp_path):
+def test_scores_of_censored_rows():
     found = MODEL.predict_distribution(X)
     raw = MODEL.predict_raw(X)
     expected = -log_likelihood(CENSORED, raw[:, 0], raw[:, 1])
@@ -151,9 +151,7 @@ def test_scores_of_censored_rows(tmp_path):
     np.testing.assert_allclose(LogScore()(MODEL, X, CENSORED), -expected.mean())
     scores = cross_val_score(MODEL, X, CENSORED, cv=3, scoring=LogScore())
     assert np.isfinite(scores).all()
-    MODEL.save(tmp_path / "model")
-    loaded = hilboost.load(tmp_path / "model")
-    np.testing.assert_array_equal(loaded.predict_raw(X), raw)
+    np.testing.assert_array_equal(reloaded(MODEL).predict_raw(X), raw)
 
 
 @pytest.mark.parametrize("held_out", [CENSORED[300:], Y[300:]])

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 from tests.cases import PLAIN
+from tests.reloaded import reloaded
 
-import hilboost
 from hilboost import BoostingRegressor, BoostingSurvival, KernelBoostingRegressor
 from hilboost.core.errors import IncompatibleParts, InvalidData
 from hilboost.distributions import CalibratedDistribution
@@ -30,7 +30,7 @@ def distance_from_uniform(levels):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_calibrated_levels_are_uniform(name, tmp_path):
+def test_calibrated_levels_are_uniform(name):
     model = MODELS[name].fit(X[FIT], Y[FIT] * 1e6)
     plain = model.predict_distribution(X[NEW])
     np.testing.assert_allclose(plain.crps(Y[NEW] * 1e6).mean() / 1e6, 0.75, atol=0.15)
@@ -39,12 +39,11 @@ def test_calibrated_levels_are_uniform(name, tmp_path):
     assert distance_from_uniform(found.pit(Y[NEW] * 1e6)) < 1
     low, high = model.predict_interval(X[NEW], 0.8).T
     assert 0.75 < ((low <= Y[NEW] * 1e6) & (Y[NEW] * 1e6 <= high)).mean() < 0.87
-    model.save(tmp_path / "model", training_data=True)
-    loaded = hilboost.load(tmp_path / "model").predict_distribution(X[NEW])
+    loaded = reloaded(model).predict_distribution(X[NEW])
     np.testing.assert_array_equal(loaded.quantile(0.3), found.quantile(0.3))
 
 
-def test_folds_of_a_fit_calibrate_levels(tmp_path):
+def test_folds_of_a_fit_calibrate_levels():
     rng = np.random.default_rng(1)
     rows = rng.uniform(-1, 1, size=(1500, 3))
     y = np.sin(3 * rows[:, 0]) + rng.laplace(size=1500)
@@ -56,8 +55,7 @@ def test_folds_of_a_fit_calibrate_levels(tmp_path):
     assert found.log_score(y[900:]).mean() < found.base.log_score(y[900:]).mean()
     np.testing.assert_array_equal(found.base.mean, model.predict(rows[900:]))
     assert found.parameters is found.base.parameters
-    model.save(tmp_path / "model", training_data=True)
-    loaded = hilboost.load(tmp_path / "model").predict_distribution(rows[900:])
+    loaded = reloaded(model).predict_distribution(rows[900:])
     np.testing.assert_array_equal(loaded.quantile(0.3), found.quantile(0.3))
     fixed = BoostingRegressor(Normal(1.0), learner="tree", random_state=0).fit(rows[:900], y[:900])
     np.testing.assert_array_equal(fixed.predict_distribution(rows).std, 1.0)

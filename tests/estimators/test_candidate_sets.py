@@ -7,6 +7,7 @@ import scipy.sparse
 from tests.cases import OUTPUTS, ids
 from tests.estimators.test_prediction_intervals import likely
 from tests.reference import conformal as naive
+from tests.refusals import refused
 
 from hilboost import (
     OutputKernelBoostingRegressor,
@@ -140,21 +141,16 @@ def test_boosting_and_gram_matrices_with_labels():
     assert len(model.predict_set(X[NEW])) == 80
     plain = OutputKernelBoostingRegressor("precomputed", n_estimators=5, random_state=0)
     plain.fit(X[FIT], kernel(y[FIT], y[FIT]))
-    with pytest.raises(InvalidData, match="does not contain"):
-        plain.calibrate(X[HELD], kernel(y[HELD], y[FIT]))
+    refused(InvalidData, "does not contain", plain.calibrate, X[HELD], kernel(y[HELD], y[FIT]))
 
 
 def test_refusals():
     model = forest("ranking").fit(X[FIT], RANKS[FIT])
-    with pytest.raises(InvalidData, match=r"predict_set needs rows.*call calibrate"):
-        model.predict_set(X)
-    with pytest.raises(InvalidData, match="inconsistent numbers of rows"):
-        model.calibrate(X[HELD], RANKS[:3])
-    with pytest.raises(InvalidData, match="row 0 of Y"):
-        model.calibrate(X[:1], [[1, 1, 3]])
+    refused(InvalidData, r"predict_set needs rows.*call calibrate", model.predict_set, X)
+    refused(InvalidData, "inconsistent numbers of rows", model.calibrate, X[HELD], RANKS[:3])
+    refused(InvalidData, "row 0 of Y", model.calibrate, X[:1], [[1, 1, 3]])
     model.calibrate(X[HELD][:8], RANKS[HELD][:8])
-    with pytest.raises(InvalidData, match="requires at least 9 calibration rows; got 8"):
-        model.predict_set(X)
+    refused(InvalidData, "requires at least 9 calibration rows; got 8", model.predict_set, X)
     model.calibrate(X[HELD], RANKS[HELD])
     for given, message in (
         ({"coverage": 0}, "coverage must be between 0 and 1"),
@@ -163,8 +159,7 @@ def test_refusals():
         ({"allowed": [[0]]}, "allowed contains indices of candidates"),
         ({"candidates": RANKS, "allowed": [[0]]}, "allowed has 1 entries, but X has"),
     ):
-        with pytest.raises((InvalidData, InvalidParameter), match=message):
-            model.predict_set(X, **given)
+        refused((InvalidData, InvalidParameter), message, model.predict_set, X, **given)
 
 
 @pytest.mark.filterwarnings("ignore:.*which the model then predicts from itself")

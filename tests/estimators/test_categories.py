@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from tests.model.editing import assert_refused, changed, contents, edit, header_of
+from tests.reloaded import reloaded
 
 import hilboost
 from hilboost import BoostingClassifier, BoostingRegressor, OutputKernelForestRegressor
@@ -42,15 +43,14 @@ CASES = [
 
 
 @pytest.mark.parametrize(("estimator", "classes", "further"), CASES)
-def test_files_pickles_and_stages(estimator, classes, further, tmp_path):
+def test_files_pickles_and_stages(estimator, classes, further):
     X, y = draw(classes=classes)
     model = estimator(**SETTINGS | further).fit(X, y)
     new = draw(1)[0]
     new[:3] = [[77, 1e5, 0], [np.nan, -5, 0], [3, np.nan, np.nan]]
     expected = model.predict_raw(new)
     assert np.isfinite(expected).all()
-    hilboost.save(model, tmp_path / "model", training_data=True)
-    for other in (hilboost.load(tmp_path / "model"), pickle.loads(pickle.dumps(model))):
+    for other in (reloaded(model), pickle.loads(pickle.dumps(model))):
         np.testing.assert_array_equal(other.predict_raw(new), expected)
         np.testing.assert_array_equal(other.feature_importances_, model.feature_importances_)
     *_, last = model._staged_raw(new)
@@ -58,8 +58,7 @@ def test_files_pickles_and_stages(estimator, classes, further, tmp_path):
     assert model.feature_importances_.shape == (3,)
     assert model.feature_importances_.sum() == pytest.approx(1)
     trees = estimator(**SETTINGS | further | {"learner": "tree"}).fit(X, y)
-    trees.save(tmp_path / "trees")
-    np.testing.assert_array_equal(hilboost.load(tmp_path / "trees").apply(new), trees.apply(new))
+    np.testing.assert_array_equal(reloaded(trees).apply(new), trees.apply(new))
     assert trees.feature_importances_[0] > 0.1
     # Seven rows a level: too few to tell levels apart without statistics.
     assert model.feature_importances_[1] > 0.1 or further == {"target_encoding": False}
@@ -118,13 +117,12 @@ def test_levels_of_fewer_than_ten_rows(weighted):
     assert model.score(names, target) > 0.99
 
 
-def test_forms_of_column_numbers(tmp_path):
+def test_forms_of_column_numbers():
     X, y = draw()
     expected = BoostingRegressor(**SETTINGS).fit(X, y).predict(X)
     for given in ([1, 0], {1, 0}, [True, True, False], np.array([0, 1])):
         model = BoostingRegressor(**SETTINGS | {"categorical_features": given}).fit(X, y)
-        model.save(tmp_path / "model", training_data=True)
-        for same in (model, hilboost.load(tmp_path / "model")):
+        for same in (model, reloaded(model)):
             np.testing.assert_array_equal(same.predict(X), expected)
 
 

@@ -10,8 +10,8 @@ from sklearn.linear_model import Ridge
 from sklearn.utils._param_validation import InvalidParameterError
 from tests.cases import LOSSES, PLAIN
 from tests.reference.isotonic import nearest_in_order, pairs_in_order
+from tests.reloaded import reloaded
 
-import hilboost
 from hilboost import BoostingClassifier, BoostingRegressor
 from hilboost.core.errors import InvalidParameter
 from hilboost.core.target import Target
@@ -188,27 +188,6 @@ def test_no_direction_is_no_constraint(loss):
         np.testing.assert_array_equal(other.predict(X), expected)
 
 
-@pytest.mark.usefixtures("threads_at_once")
-@pytest.mark.parametrize("loss", ["squared_error", "absolute_error"])
-def test_threads_change_nothing(loss):
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(3000, 6)), rng.gamma(2, size=3000)
-    X[rng.uniform(size=X.shape) < 0.05] = np.nan
-    models = [
-        BoostingRegressor(
-            loss,
-            **PLAIN | {"n_estimators": 3, "max_features": 0.5},
-            monotonic_cst=[1, -1, 0, 0, 1, 0],
-            interaction_cst=[[0, 1, 2], [2, 3, 4]],
-            n_jobs=n_jobs,
-        )
-        for n_jobs in (1, 2, 3)
-    ]
-    first, *others = (model.fit(X, y).predict(X) for model in models)
-    for other in others:
-        np.testing.assert_array_equal(other, first)
-
-
 @pytest.mark.parametrize("loss", ["squared_error", "absolute_error"])
 def test_a_fit_in_two_halves(loss):
     rng = np.random.default_rng(0)
@@ -232,12 +211,11 @@ def test_a_fit_in_two_halves(loss):
     ],
     ids=str,
 )
-def test_model_files(tmp_path, given, kept):
+def test_model_files(given, kept):
     rng = np.random.default_rng(0)
     X, y = pd.DataFrame(rng.normal(size=(100, 3)), columns=list("abc")), rng.normal(size=100)
     model = BoostingRegressor(**PLAIN | given).fit(X, y)
-    hilboost.save(model, tmp_path / "model")
-    read = hilboost.load(tmp_path / "model")
+    read = reloaded(model)
     np.testing.assert_array_equal(read.predict(X), model.predict(X))
     assert {name: read.get_params()[name] for name in kept} == kept
     np.testing.assert_array_equal(clone(read).fit(X, y).predict(X), model.predict(X))

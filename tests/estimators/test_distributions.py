@@ -12,6 +12,8 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from tests.cases import DISTRIBUTIONS, PLAIN, ids
+from tests.refusals import refused
+from tests.reloaded import reloaded
 
 import hilboost
 from hilboost import BoostingClassifier, BoostingRegressor
@@ -36,7 +38,7 @@ def fitted(case, n=120, **parameters):
 
 
 @all_losses
-def test_a_distribution_of_each_row(case, tmp_path):
+def test_a_distribution_of_each_row(case):
     model, rows, y = fitted(case)
     found = model.predict_distribution(rows)
     assert isinstance(found, Distribution)
@@ -51,8 +53,7 @@ def test_a_distribution_of_each_row(case, tmp_path):
     constant = model.first_stages(0).predict_distribution(rows)
     assert found.log_score(y).mean() < constant.log_score(y).mean()
     assert found.crps(y).mean() < constant.crps(y).mean()
-    model.save(tmp_path / "model")
-    loaded = hilboost.load(tmp_path / "model").predict_distribution(rows)
+    loaded = reloaded(model).predict_distribution(rows)
     np.testing.assert_array_equal(loaded.log_score(y), found.log_score(y))
 
 
@@ -98,7 +99,7 @@ def loss_of_constant(model, y):
     return loss.value(target, np.tile(start, (len(y), 1))).mean() + 0.05
 
 
-def test_the_location_is_learned_first(around_a_location, tmp_path):
+def test_the_location_is_learned_first(around_a_location):
     model, (rows, y) = around_a_location, smooth()
     found = model.predict_distribution(rows[250:])
     settings = {"random_state": 0, "n_estimators": 40}
@@ -111,9 +112,7 @@ def test_the_location_is_learned_first(around_a_location, tmp_path):
     assert wide.mean() > narrow.mean()
     losses = model.history_.validation
     assert losses.argmin() == model.n_estimators_
-    model.save(tmp_path / "model", training_data=True)
-    loaded = hilboost.load(tmp_path / "model")
-    np.testing.assert_array_equal(loaded.predict_raw(rows), model.predict_raw(rows))
+    np.testing.assert_array_equal(reloaded(model).predict_raw(rows), model.predict_raw(rows))
     *_, last = model.staged_predict(rows)
     np.testing.assert_allclose(last, model.predict(rows))
 
@@ -249,8 +248,7 @@ def test_metrics_and_scores_of_scikit_learn():
     ],
 )
 def test_impossible_targets(loss, y, said):
-    with pytest.raises(InvalidData, match=said):
-        BoostingRegressor(loss).fit(X[:2], y)
+    refused(InvalidData, said, BoostingRegressor(loss).fit, X[:2], y)
 
 
 def test_metrics_score_pipelines():
@@ -268,8 +266,7 @@ def test_metrics_refuse_what_they_cannot_score():
             LogScore()(other, X, Y)
     with pytest.raises(InvalidData, match="y contains NaN in row 7"):
         CRPS()(MODEL, X, np.where(np.arange(300) == 7, np.nan, Y))
-    with pytest.raises(InvalidData, match="y must contain numbers"):
-        CRPS()(MODEL, X, ["a"] * 300)
+    refused(InvalidData, "y must contain numbers", CRPS(), MODEL, X, ["a"] * 300)
     for weight in (-np.ones(300), np.zeros(300), np.ones(5), np.full(300, np.nan)):
         with pytest.raises(InvalidData, match="one number for each of the 300 rows, none of them"):
             CRPS()(MODEL, X, Y, weight)
@@ -279,8 +276,7 @@ def test_metrics_refuse_what_they_cannot_score():
 def test_coverages_that_are_no_fraction(coverage):
     found = MODEL.predict_distribution(X)
     for function in (found.interval, IntervalScore, partial(found.interval_score, Y)):
-        with pytest.raises(InvalidParameter, match="coverage must be between 0 and 1"):
-            function(coverage)
+        refused(InvalidParameter, "coverage must be between 0 and 1", function, coverage)
 
 
 CRPS_OF_NUMBERS = BoostingRegressor(eval_metric="crps")
@@ -304,5 +300,4 @@ def test_bad_arguments():
         (IncompatibleParts, "predicts no distributions", lambda: plain.predict_distribution(X)),
         (IncompatibleParts, "predicts no distributions", lambda: CRPS_OF_NUMBERS.fit(X, Y)),
     ):
-        with pytest.raises(error, match=message):
-            call()
+        refused(error, message, call)

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from tests.estimators.test_survival import SHORT, X, Y
+from tests.reloaded import reloaded
 
-import hilboost
 from hilboost import BoostingSurvival
 from hilboost.core.errors import DataWarning, InvalidData
 from hilboost.validation.survival import check_times
@@ -154,13 +154,12 @@ def test_a_fit_to_a_data_frame_of_events_and_times():
 
 @pytest.mark.parametrize("loss", ["cox", "discrete_hazard"])
 @pytest.mark.parametrize("time", [Y["time"] / 10, DAYS])
-def test_events_and_times_in_an_array_where_bounds_cannot_differ(loss, time, tmp_path):
+def test_events_and_times_in_an_array_where_bounds_cannot_differ(loss, time):
     model, y = BoostingSurvival(loss, **SHORT), fields(event=EVENT > 0, time=time)
     expected, score = model.fit(X, y).predict(X), model.score(X, y)
     for one in (np.column_stack([EVENT, time]), np.column_stack([time, EVENT]).tolist()):
         np.testing.assert_array_equal(model.fit(X, one).predict(X), expected)
-        model.save(tmp_path / "model")
-        assert hilboost.load(tmp_path / "model").score(X, one) == score
+        assert reloaded(model).score(X, one) == score
     brier = "neg_integrated_brier"
     if importlib.util.find_spec("sksurv"):
         assert model.score(X, y, brier, y_train=np.column_stack([EVENT, time])) <= 0

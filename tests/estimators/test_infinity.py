@@ -6,6 +6,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.reloaded import reloaded
 from tests.workers.together import fit_together, partitions_of, saved
 
 import hilboost
@@ -63,11 +64,10 @@ def test_sparse_tables_give_the_same_model():
     np.testing.assert_array_equal(dense.predict(filled), sparse.predict(sp.csr_array(filled)))
 
 
-def test_files_workers_onnx_and_reports(tmp_path):
+def test_files_workers_onnx_and_reports():
     runtime = pytest.importorskip("onnxruntime")
     model = fitted()
-    model.save(tmp_path / "model")
-    np.testing.assert_array_equal(hilboost.load(tmp_path / "model").predict(X), model.predict(X))
+    np.testing.assert_array_equal(reloaded(model).predict(X), model.predict(X))
     session = runtime.InferenceSession(hilboost.to_onnx(model).SerializeToString())
     found = session.run(None, {session.get_inputs()[0].name: X})[0]
     np.testing.assert_allclose(found.ravel(), model.predict(X), rtol=1e-12)

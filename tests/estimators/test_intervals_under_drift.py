@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
+from tests.reloaded import reloaded
 
-import hilboost
 from hilboost import (
     AdaptiveIntervals,
     BoostingClassifier,
@@ -114,11 +114,9 @@ def test_a_half_life_can_leave_too_few_rows():
         calibrated(half_life=3).predict_interval(X)
 
 
-def test_a_short_half_life_leaves_a_file_that_can_be_read(tmp_path):
+def test_a_short_half_life_leaves_a_file_that_can_be_read():
     model = calibrated(half_life=0.05)
-    model.save(tmp_path / "model.hilboost")
-    found = hilboost.load(tmp_path / "model.hilboost")
-    assert np.array_equal(found.predict_interval(X, 0.4), model.predict_interval(X, 0.4))
+    assert np.array_equal(reloaded(model).predict_interval(X, 0.4), model.predict_interval(X, 0.4))
 
 
 # Adaptive levels

@@ -9,13 +9,13 @@ from sklearn.gaussian_process.kernels import RBF
 from sklearn.gaussian_process.kernels import Matern as TheirMatern
 from tests.cases import LOSSES
 from tests.reference.penalized import in_units_of_fit
+from tests.reloaded import reloaded
 
 from hilboost import (
     BoostingClassifier,
     BoostingRegressor,
     KernelBoostingClassifier,
     KernelBoostingRegressor,
-    load,
 )
 from hilboost.kernels import Delta, Gaussian, Matern, OnColumns, Precomputed
 from hilboost.training.recipes.kernel_machines import KernelParameters, kernel_learner
@@ -314,7 +314,7 @@ def test_torch_gives_the_same_numbers_by_conjugate_gradients(device):
 
 @devices
 @pytest.mark.parametrize("stages", STAGES)
-def test_torch_gives_the_same_classes_and_files(stages, device, tmp_path):
+def test_torch_gives_the_same_classes_and_files(stages, device):
     require(device)
     settings = {"stages": stages, "n_basis": 30}
     ours, theirs = (
@@ -322,5 +322,4 @@ def test_torch_gives_the_same_classes_and_files(stages, device, tmp_path):
     )
     expected = ours.predict_proba(NEW)
     np.testing.assert_allclose(theirs.predict_proba(NEW), expected, atol=1e-6)
-    theirs.save(tmp_path / "model", training_data=True)
-    np.testing.assert_allclose(load(tmp_path / "model").predict_proba(NEW), expected, atol=1e-6)
+    np.testing.assert_allclose(reloaded(theirs).predict_proba(NEW), expected, atol=1e-6)

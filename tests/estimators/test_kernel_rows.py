@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 from tests.reference.penalized import in_units_of_fit
+from tests.reloaded import reloaded
 
 from hilboost import (
     KernelBoostingClassifier,
     KernelBoostingRegressor,
     SparseKernelClassifier,
     SparseKernelRidge,
-    load,
 )
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.target import Target
@@ -199,11 +199,9 @@ def test_a_given_regularization_is_the_noise_of_a_row_of_weight_one():
     np.testing.assert_allclose(std, np.sqrt(variance), rtol=1e-8)
 
 
-def test_the_weight_of_a_new_observation_is_saved(tmp_path):
+def test_the_weight_of_a_new_observation_is_saved():
     X, y = draw()
     model = KernelBoostingRegressor(random_state=0).fit(X, y, np.full(len(X), 4.0))
-    model.save(tmp_path / "model.hilboost", training_data=True)
-    loaded = load(tmp_path / "model.hilboost")
     np.testing.assert_array_equal(
-        loaded.predict(X, return_std=True)[1], model.predict(X, return_std=True)[1]
+        reloaded(model).predict(X, return_std=True)[1], model.predict(X, return_std=True)[1]
     )

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.linear_model import Ridge
+from tests.reloaded import reloaded
 
-import hilboost
 from hilboost import BoostingRegressor, KernelBoostingRegressor
 from hilboost.core.capabilities import Capabilities
 from hilboost.core.errors import InvalidParameter
@@ -33,15 +33,14 @@ def test_parameters_of_trees_are_refused_with_other_learners(learner, name):
 
 
 @pytest.mark.parametrize("stages", ["full", "sparse", "block"])
-def test_a_kernel_machine_as_the_learner_is_one_of_its_stages(stages, tmp_path):
+def test_a_kernel_machine_as_the_learner_is_one_of_its_stages(stages):
     machine = KernelBoostingRegressor(kernel=Gaussian(1.0), regularization=0.1, stages=stages)
     model = BoostingRegressor(learner=machine, n_estimators=5, learning_rate=0.5, random_state=0)
     model.fit(X, Y)
     assert model.learner_.name == stages
     assert model.n_estimators_ == 5
     assert model.score(X, Y) > 0.5
-    model.save(tmp_path / "m", training_data=True)
-    loaded = hilboost.load(tmp_path / "m")
+    loaded = reloaded(model)
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
     assert loaded.learner_.name == stages
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 from tests.model.editing import assert_refused, header_of
+from tests.reloaded import reloaded
 
-import hilboost
 from hilboost import (
     BoostingClassifier,
     BoostingRegressor,
@@ -32,12 +32,11 @@ def by_turns(turn, trees, machine):
     return (machine, MACHINE) if turn % 2 else (trees, TREES)
 
 
-def assert_like(model, named, y, tmp_path):
+def assert_like(model, named, y):
     """The class gives the model of the name, before and after a round trip through a file."""
     model, named = model.fit(X, y), named.fit(X, y)
     np.testing.assert_array_equal(model.predict_raw(X), named.predict_raw(X))
-    model.save(tmp_path / "m", training_data=True)
-    loaded = hilboost.load(tmp_path / "m")
+    loaded = reloaded(model)
     assert loaded.loss is model.loss
     np.testing.assert_array_equal(loaded.predict(X), named.predict(X))
     np.testing.assert_array_equal(loaded.fit(X, y).predict(X), named.predict(X))
@@ -45,29 +44,29 @@ def assert_like(model, named, y, tmp_path):
 
 
 @pytest.mark.parametrize(("turn", "name"), [*enumerate(sorted(regression_losses()))])
-def test_regression(turn, name, tmp_path):
+def test_regression(turn, name):
     estimator, setting = by_turns(turn, BoostingRegressor, KernelBoostingRegressor)
     setting = setting | ({"quantile": 0.8} if name == "quantile" else {})
     model = estimator(regression_losses()[name], **setting)
     support = getattr(regression_losses()[name], "support", "numbers")
     y = {"counts": np.rint(Y), "fractions": Y / (1 + Y)}.get(support, Y)
-    assert_like(model, estimator(name, **setting), y, tmp_path)
+    assert_like(model, estimator(name, **setting), y)
 
 
 @pytest.mark.parametrize("turn", range(len(CLASSES)))
-def test_classification(turn, tmp_path):
+def test_classification(turn):
     name, loss = CLASSES[turn]
     estimator, setting = by_turns(turn, BoostingClassifier, KernelBoostingClassifier)
     y = np.digitize(Y, [0.6, 1.5] if loss.n_classes_range[0] == 3 else [1.0])
     model = estimator(loss, **setting)
     assert hasattr(model, "predict_proba") == gives_probabilities(name)
-    assert_like(model, estimator(name, **setting), y, tmp_path)
+    assert_like(model, estimator(name, **setting), y)
 
 
-def test_distances(tmp_path):
+def test_distances():
     model = OutputKernelBoostingRegressor("linear", loss=Huber, **TREES)
     named = OutputKernelBoostingRegressor("linear", loss="huber", **TREES)
-    assert_like(model, named, np.column_stack([Y, -Y]), tmp_path)
+    assert_like(model, named, np.column_stack([Y, -Y]))
 
 
 class Scaled(SquaredError):

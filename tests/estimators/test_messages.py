@@ -13,6 +13,7 @@ from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.metrics import d2_pinball_score, r2_score
 from tests.cases import PLAIN
+from tests.refusals import refused
 
 import hilboost
 from hilboost import (
@@ -80,8 +81,7 @@ def regressor(*arguments, **parameters):
 def test_losses_of_other_libraries(estimator, name, match):
     y = {BoostingSurvival: TIMES, BoostingRegressor: Y}.get(estimator, LABELS)
     given = {"groups": np.zeros(len(LABELS))} if estimator is BoostingRanker else {}
-    with pytest.raises(InvalidParameter, match=f"^loss='{name}' .*{match}"):
-        estimator(name).fit(X, y, **given)
+    refused(InvalidParameter, f"^loss='{name}' .*{match}", estimator(name).fit, X, y, **given)
 
 
 def test_losses_of_other_libraries_exist_here_under_the_other_name():
@@ -133,10 +133,8 @@ OF_CLASSIFIERS = "; only classifiers have weights of classes; pass sample_"
     ],
 )
 def test_parameters_of_other_libraries(estimator, name, match):
-    with pytest.raises(InvalidType, match=f"^{estimator.__name__} .*{match}"):
-        estimator(**{name: 1})
-    with pytest.raises(InvalidParameter, match=match):
-        estimator().set_params(**{name: 1})
+    refused(InvalidType, f"^{estimator.__name__} .*{match}", estimator, **{name: 1})
+    refused(InvalidParameter, match, estimator().set_params, **{name: 1})
 
 
 @pytest.mark.parametrize(
@@ -149,8 +147,7 @@ def test_parameters_of_other_libraries(estimator, name, match):
     ],
 )
 def test_parameters_without_effect_or_meaning(parameters, match):
-    with pytest.raises((InvalidParameter, InvalidType), match=match):
-        regressor(**parameters).fit(X, Y)
+    refused((InvalidParameter, InvalidType), match, regressor(**parameters).fit, X, Y)
 
 
 def test_all_suggested_parameters_exist():
@@ -177,8 +174,7 @@ def test_all_suggested_parameters_exist():
     ],
 )
 def test_arguments_of_fit(name, match):
-    with pytest.raises(InvalidType, match=f"BoostingRegressor.fit .*{match}"):
-        regressor().fit(X, Y, **{name: 1})
+    refused(InvalidType, f"BoostingRegressor.fit .*{match}", regressor().fit, X, Y, **{name: 1})
 
 
 def test_estimators_are_cloned_and_pickled_as_before():
@@ -222,8 +218,7 @@ def test_no_message_names_an_internal_class():
 def test_invalid_validation_data(changed, match):
     given = {"X_val": X, "y_val": Y} | changed
     model = regressor(learner=given.pop("learner", "tree"))
-    with pytest.raises((InvalidData, InvalidType), match=match):
-        model.fit(X, Y, **given)
+    refused((InvalidData, InvalidType), match, model.fit, X, Y, **given)
 
 
 # Long values
@@ -359,8 +354,7 @@ NO_FOLDS = r", after calibrate\(X_held_out, y_held_out\) if the fit had no folds
 def test_arguments_of_predict(argument, instead):
     model = BoostingRegressor(n_estimators=2, learner="tree").fit([[0.0], [1.0]], [0, 1])
     message = rf"^BoostingRegressor\.predict has no argument '{argument}'; {instead}\.$"
-    with pytest.raises(TypeError, match=message):
-        model.predict([[0.0]], **{argument: True})
+    refused(TypeError, message, model.predict, [[0.0]], **{argument: True})
 
 
 def test_arguments_of_other_predictions():
@@ -377,8 +371,7 @@ def test_arguments_of_other_predictions():
         (machine.predict_raw, "base_margin", r"its arg.* X\."),  # it has no offsets
     ):
         message = rf"{method.__name__} has no argument '{argument}'; {instead}"
-        with pytest.raises(TypeError, match=message):
-            method([[0.0]], **{argument: 0.2})
+        refused(TypeError, message, method, [[0.0]], **{argument: 0.2})
 
 
 def test_resolved_parameters():
@@ -404,8 +397,7 @@ def test_resolved_parameters():
 )
 def test_text_as_the_target_of_a_regressor(estimator, advised):
     message = rf"\('no' in row 0\), but must contain numbers; use {advised} for classes"
-    with pytest.raises(InvalidData, match=message):
-        estimator.fit(X, np.where(np.arange(60) > 5, "yes", "no"))
+    refused(InvalidData, message, estimator.fit, X, np.where(np.arange(60) > 5, "yes", "no"))
 
 
 READ = "; pass the values of the rows"
@@ -431,8 +423,7 @@ READ = "; pass the values of the rows"
     ],
 )
 def test_arguments_that_are_mistaken(estimator, arguments, message):
-    with pytest.raises((InvalidData, InvalidType, InvalidParameter), match=message):
-        estimator.fit(*arguments)
+    refused((InvalidData, InvalidType, InvalidParameter), message, estimator.fit, *arguments)
 
 
 def test_an_argument_like_no_other():
@@ -451,8 +442,7 @@ def test_causes_as_text():
 @pytest.mark.parametrize("event", ["dead", "yes"])
 def test_events_as_words(event):
     y = pd.DataFrame({"status": np.where(LABELS, event, "alive"), "time": np.abs(Y)})
-    with pytest.raises(InvalidData, match=rf"\(bool, such as y\['status'\] == '{event}'\)"):
-        SURVIVAL.fit(X, y)
+    refused(InvalidData, rf"\(bool, such as y\['status'\] == '{event}'\)", SURVIVAL.fit, X, y)
 
 
 @pytest.mark.parametrize(("name", "n_events"), [("is_censored", 60), ("event", 4)])
@@ -512,8 +502,7 @@ def test_a_history_is_one_line():
 def test_standard_deviations_of_models_that_have_none():
     model = KernelBoostingRegressor("huber", stages="sparse", n_estimators=2).fit(X, Y)
     message = "but this model has loss='huber' and sparse stages; set loss='squared_error' and st"
-    with pytest.raises(InvalidData, match=message):
-        model.predict(X, return_std=True)
+    refused(InvalidData, message, model.predict, X, return_std=True)
 
 
 ESTIMATORS = [name for name in hilboost.__all__ if hasattr(getattr(hilboost, name), "get_params")]
@@ -551,8 +540,7 @@ def test_what_to_use_instead_of_attributes_exists():
     model = regressor(n_estimators=2).fit(pd.DataFrame(X, columns=list("abc")), Y)
     copied = pickle.loads(pickle.dumps(clone(model).fit(X, Y)))
     for attribute, own in INSTEAD.items():
-        with pytest.raises(AttributeError, match=f"; use {own}"):
-            getattr(model, attribute)
+        refused(AttributeError, f"; use {own}", getattr, model, attribute)
         assert hasattr(model, own)
         assert not hasattr(copied, attribute)
         assert hasattr(copied, own) == (own != "feature_names_in_")

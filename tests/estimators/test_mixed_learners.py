@@ -7,6 +7,7 @@ from sklearn.base import clone
 from sklearn.linear_model import Ridge
 from sklearn.neighbors import KNeighborsRegressor
 from tests.cases import LOSSES, ids
+from tests.reloaded import reloaded
 
 import hilboost
 from hilboost import (
@@ -92,8 +93,7 @@ def test_files_keep_the_model_and_its_learners(tmp_path):
     machine = KernelBoostingRegressor(kernel=Gaussian(1.0), regularization=0.1)
     model = BoostingClassifier(learner=["tree", machine, "linear", Ridge()], **FEW)
     model.fit(X, np.digitize(Y, [0.0, 1.0]))
-    model.save(tmp_path / "m", training_data=True)
-    loaded = hilboost.load(tmp_path / "m")
+    loaded = reloaded(model)
     np.testing.assert_array_equal(raw(loaded), raw(model))
     assert loaded.learners_ == model.learners_
     assert loaded.learner[0] == "tree"
@@ -111,14 +111,12 @@ def test_files_keep_the_model_and_its_learners(tmp_path):
         (BoostingClassifier, ["tree", "linear"], TEXT),
     ],
 )
-def test_categories_files_and_onnx(kind, learner, table, tmp_path):
+def test_categories_files_and_onnx(kind, learner, table):
     runtime = pytest.importorskip("onnxruntime")
     labels = Y if kind is BoostingRegressor else np.digitize(Y, [0.0, 1.0])
     table = table[:120]
     model = kind(learner=learner, **FEW).fit(table, labels[:120])
-    model.save(tmp_path / "m", training_data=True)
-    loaded = hilboost.load(tmp_path / "m")
-    np.testing.assert_array_equal(raw(loaded, table), raw(model, table))
+    np.testing.assert_array_equal(raw(reloaded(model), table), raw(model, table))
     session = runtime.InferenceSession(hilboost.to_onnx(model).SerializeToString())
     columns = {"X": table}
     if isinstance(table, pd.DataFrame):
@@ -162,7 +160,7 @@ def test_reports_show_the_learners():
 
 
 @pytest.mark.filterwarnings("ignore:.*which the model then predicts from itself")
-def test_output_spaces(tmp_path):
+def test_output_spaces():
     targets = np.column_stack([Y, Y**2, X[:, 2]])
     for learner in (["tree", "kernel", "linear"], ["ok3", "extra_trees", Ridge()]):
         model = OutputKernelBoostingRegressor("linear", learner=learner, **FEW).fit(X, targets)
@@ -171,8 +169,7 @@ def test_output_spaces(tmp_path):
     one = OutputKernelBoostingRegressor("linear", learner="extra_trees", **FEW).fit(X, targets)
     other = OutputKernelBoostingRegressor("linear", learner=["tree"], **FEW).fit(X, targets)
     np.testing.assert_array_equal(raw(one), raw(other))
-    model.save(tmp_path / "m", training_data=True)
-    np.testing.assert_array_equal(raw(hilboost.load(tmp_path / "m")), raw(model))
+    np.testing.assert_array_equal(raw(reloaded(model)), raw(model))
 
 
 @pytest.mark.parametrize(

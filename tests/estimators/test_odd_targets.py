@@ -13,6 +13,7 @@ import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.cases import PLAIN
+from tests.refusals import refused
 
 from hilboost import (
     BoostingClassifier,
@@ -98,8 +99,7 @@ def test_sparse_targets_and_weights(make):
 )
 def test_objects_without_an_order_of_their_values(make):
     for model, y in ((regressor(), Y), (classifier(), LABELS)):
-        with pytest.raises(InvalidData, match="^y is an? .*; pass the values of the rows"):
-            model.fit(X, make(y))
+        refused(InvalidData, "^y is an? .*; pass the values of the rows", model.fit, X, make(y))
         with pytest.raises(
             InvalidData, match="^sample_weight is an? .*; pass the values of the ro"
         ):
@@ -209,8 +209,7 @@ def test_text_among_other_labels(odd, kind, estimator):
     with pytest.raises(InvalidData, match=r"text \('a' in row 0\) and other labels .* in row 2\)"):
         estimator().fit(X, labels)
     model = estimator().fit(X, list(map(str, labels)))
-    with pytest.raises(InvalidData, match=r"other labels .* in row 2\)"):
-        model.calibrate(X, labels)
+    refused(InvalidData, r"other labels .* in row 2\)", model.calibrate, X, labels)
 
 
 @pytest.mark.parametrize("missing", [None, np.nan, pd.NA, pd.NaT])
@@ -240,7 +239,5 @@ def test_the_bad_target_is_named(value, said):
     frame = targets_with(value)
     for model in (KernelBoostingRegressor(), regressor().set_params(loss="absolute_error")):
         for y, name in ((frame, "'weight'"), (frame.to_numpy(), "1")):
-            with pytest.raises(InvalidData, match=said.format(name)):
-                model.fit(X, y)
-    with pytest.raises(InvalidData, match=said.partition(" of target")[0]):
-        regressor().fit(X, frame["weight"])
+            refused(InvalidData, said.format(name), model.fit, X, y)
+    refused(InvalidData, said.partition(" of target")[0], regressor().fit, X, frame["weight"])

@@ -12,6 +12,7 @@ from scipy.special import expit
 from sklearn.metrics import mean_poisson_deviance
 from tests.cases import PLAIN
 from tests.model.editing import assert_refused, edit
+from tests.reloaded import reloaded
 
 import hilboost
 from hilboost import (
@@ -450,13 +451,12 @@ def test_signatures_show_offsets_where_fits_take_them():
 
 
 @pytest.mark.parametrize("stopping", [False, True])  # with stopping, an ensemble of folds
-def test_predictions_without_the_offsets_of_the_fit_warn_once(stopping, tmp_path):
+def test_predictions_without_the_offsets_of_the_fit_warn_once(stopping):
     settings = {**TREES, "early_stopping": stopping}
     model = BoostingRegressor("poisson", **settings).fit(X, COUNTS, offset=OFFSET)
     model = model if stopping else model.calibrate(X + 1e-9, COUNTS, offset=OFFSET)
     if not stopping:
-        model.save(tmp_path / "m")
-        model = hilboost.load(tmp_path / "m")
+        model = reloaded(model)
     labels = BoostingClassifier(**TREES).fit(X, CLASSES, offset=OFFSET)
     for predict, more in (
         (model.predict, ()),

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from tests.reloaded import reloaded
 from tests.workers.together import fit_together
 
 import hilboost
@@ -31,7 +32,7 @@ MODELS = [
 
 @pytest.mark.parametrize("model", MODELS, ids=repr)
 @pytest.mark.parametrize("of_two", [False, True])
-def test_the_class_is_learnt_as_a_constant(model, of_two, tmp_path):
+def test_the_class_is_learnt_as_a_constant(model, of_two):
     y, weight = (TWO, TWO == "yes") if of_two else (ONE, None)
     with pytest.warns(FitWarning, match="only one class .*, 'yes'; the model has no stages"):
         model.fit(TABLE, y, weight)
@@ -44,8 +45,7 @@ def test_the_class_is_learnt_as_a_constant(model, of_two, tmp_path):
         assert p.shape == (40, len(model.classes_))
         np.testing.assert_allclose(p.sum(axis=1), 1)
         np.testing.assert_allclose(p[:, -1], 1, atol=1e-3)
-    model.save(tmp_path / "model")
-    loaded = hilboost.load(tmp_path / "model")
+    loaded = reloaded(model)
     np.testing.assert_array_equal(loaded.predict(TABLE), model.predict(TABLE))
     assert loaded.n_estimators_ == 0
     assert model.report_facts(TABLE, y)["scores"]

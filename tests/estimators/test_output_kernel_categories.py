@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
+from tests.reloaded import reloaded
 
 import hilboost
 from hilboost import (
@@ -67,7 +68,7 @@ def unknown():
 
 
 @models
-def test_data_frames_of_any_library_files_pickles_and_reports(name, tmp_path):
+def test_data_frames_of_any_library_files_pickles_and_reports(name):
     X, Y = draw()
     model = clone(MODELS[name]).fit(X, Y)
     expected = model.predict_raw(unknown())
@@ -75,8 +76,7 @@ def test_data_frames_of_any_library_files_pickles_and_reports(name, tmp_path):
     assert model.score(X, Y) > 0.7
     other = clone(model).fit(pl.from_pandas(X), Y)
     np.testing.assert_array_equal(other.predict_raw(pl.from_pandas(unknown())), expected)
-    model.save(tmp_path / "model", training_data=True)
-    for copy in (hilboost.load(tmp_path / "model"), pickle.loads(pickle.dumps(model))):
+    for copy in (reloaded(model), pickle.loads(pickle.dumps(model))):
         np.testing.assert_array_equal(copy.predict_raw(unknown()), expected)
     *_, last = model.staged_predict_embedding(unknown())
     np.testing.assert_allclose(last, expected, rtol=1e-12, atol=1e-12)

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.reloaded import reloaded
 
-import hilboost
 from hilboost import OutputKernelBoostingRegressor
 from hilboost.core.errors import InvalidParameter
 from hilboost.learners.tree import VectorTreeLearner
@@ -35,7 +35,7 @@ def has_trees(model):
 
 
 @pytest.mark.parametrize(("name", "loss"), [("kernel", "huber"), ("extra_trees", "squared_error")])
-def test_the_better_learner_is_chosen_and_fits_as_if_it_was_named(name, loss, tmp_path):
+def test_the_better_learner_is_chosen_and_fits_as_if_it_was_named(name, loss):
     X, Y = DRAWN[name]()
     settings = {"loss": loss, "random_state": 0}
     if name == "extra_trees":
@@ -44,8 +44,7 @@ def test_the_better_learner_is_chosen_and_fits_as_if_it_was_named(name, loss, tm
     assert has_trees(model) == (name == "extra_trees")
     named = OutputKernelBoostingRegressor(learner=name, **settings).fit(X, Y)
     np.testing.assert_array_equal(model.predict(X), named.predict(X))
-    model.save(tmp_path / "model", training_data=True)
-    loaded = hilboost.load(tmp_path / "model")
+    loaded = reloaded(model)
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
     assert has_trees(loaded) == has_trees(model)
 

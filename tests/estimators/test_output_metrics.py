@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+from tests.reloaded import reloaded
 
-import hilboost
 from hilboost import (
     OutputKernelBoostingRegressor,
     OutputKernelForestRegressor,
@@ -127,10 +127,9 @@ def test_early_stopping_where_points_do_not_determine_labels():
 
 
 @models
-def test_files_and_reports_know_the_metric(name, tmp_path):
+def test_files_and_reports_know_the_metric(name):
     model = MODELS[name]("label_set", metric="f1").fit(X, SETS)
-    model.save(tmp_path / "model", training_data=True)
-    loaded = hilboost.load(tmp_path / "model")
+    loaded = reloaded(model)
     assert loaded.metric == "f1"
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
     facts = model.report_facts(X, SETS)

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+from tests.reloaded import reloaded
 
-import hilboost
 from hilboost import (
     OutputKernelBoostingRegressor,
     OutputKernelForestRegressor,
@@ -68,10 +68,9 @@ def test_the_scale_follows_the_noise():
     assert np.median(std[loud & clear]) > 1.5 * np.median(std[~loud & clear])
 
 
-def test_files(tmp_path):
+def test_files():
     model = calibrated("forest", "gaussian", ROWS)
-    model.save(tmp_path / "model", training_data=True)
-    loaded = hilboost.load(tmp_path / "model")
+    loaded = reloaded(model)
     for found, expected in zip(
         loaded.predict(X[NEW], return_std=True), model.predict(X[NEW], return_std=True), strict=True
     ):

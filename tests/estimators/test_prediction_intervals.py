@@ -10,6 +10,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Ridge
 from tests.cases import LOSSES, PLAIN
 from tests.reference import conformal as naive
+from tests.refusals import refused
 
 from hilboost import BoostingRegressor, KernelBoostingRegressor, SparseKernelRidge
 from hilboost.callbacks import Checkpoint
@@ -120,8 +121,7 @@ def test_levels_far_from_the_coverage_warn():
     with pytest.warns(DataWarning, match=r"cover 0\.5 start from the quantiles 0\.05 and 0\.95"):
         ends = model.predict_interval(X[NEW], 0.5)
     assert likely(inside(ends, Y[NEW]), 0.5, 120)
-    with pytest.raises(InvalidParameter, match=r"such as 0\.9 for 90 %; got 90"):
-        model.predict_interval(X[NEW], 90)
+    refused(InvalidParameter, r"such as 0\.9 for 90 %; got 90", model.predict_interval, X[NEW], 90)
 
 
 def test_standard_deviations_are_multiplied():
@@ -276,8 +276,7 @@ def test_too_few_rows():
         model.predict_interval(X[NEW])
     groups = ["a"] * 3 + ["b"] * 17
     model.calibrate(X[HELD][:20], Y[HELD][:20], groups=groups)
-    with pytest.raises(InvalidData, match="got 3 of group 'a'"):
-        model.predict_interval(X[:20], groups=groups)
+    refused(InvalidData, "got 3 of group 'a'", model.predict_interval, X[:20], groups=groups)
     model.predict_interval(X[5:20], groups=groups[5:])
     few = ensemble(cv_folds=2).fit(X[:12], Y[:12])
     with pytest.raises(InvalidData, match="requires at least 19 calibration rows; got 12"):
@@ -307,8 +306,7 @@ def test_groups_of_predictions_that_are_refused():
         with pytest.raises(InvalidData, match="groups has no effect"):
             alone.predict_interval(X[:2], groups=["a", "b"])
     model.calibrate(X[HELD], Y[HELD], groups=["a"] * 120)
-    with pytest.raises(InvalidData, match="give groups, one for each row"):
-        model.predict_interval(X[:2])
+    refused(InvalidData, "give groups, one for each row", model.predict_interval, X[:2])
     with pytest.raises(InvalidData, match="row 1 of groups is 'b', a group without"):
         model.predict_interval(X[:2], groups=["a", "b"])
 
@@ -326,8 +324,7 @@ def test_rows_that_are_refused():
         ((X[:2], Y[:2], [1, -1]), "sample_weight must not be negative"),
         ((X[:2], Y[:2], [0, 0]), "at least one must be positive"),
     ):
-        with pytest.raises(ValueError, match=message):
-            model.calibrate(*rows)
+        refused(ValueError, message, model.calibrate, *rows)
     model.calibrate(X[HELD], Y[HELD])
     for coverage in (0, 1, "half"):
         with pytest.raises(InvalidParameter, match="coverage must be between 0 and 1"):

@@ -5,6 +5,7 @@ import pytest
 from tests.cases import PLAIN
 from tests.estimators.test_prediction_intervals import FOLDS, KERNEL, SUBSETS, likely
 from tests.reference import conformal as naive
+from tests.refusals import refused
 
 from hilboost import BoostingClassifier, KernelBoostingClassifier, SparseKernelClassifier
 from hilboost.core.errors import IncompatibleParts, InvalidData, InvalidParameter
@@ -133,27 +134,19 @@ def test_class_weights_do_not_weigh_the_rows_of_folds():
 
 def test_refusals():
     model = classifier().fit(X[FIT], LABELS[FIT])
-    with pytest.raises(InvalidData, match=r"predict_set needs rows.*call calibrate"):
-        model.predict_set(X)
-    with pytest.raises(InvalidData, match="contains the class 'e'"):
-        model.calibrate(X[:1], ["e"])
+    refused(InvalidData, r"predict_set needs rows.*call calibrate", model.predict_set, X)
+    refused(InvalidData, "contains the class 'e'", model.calibrate, X[:1], ["e"])
     model.calibrate(X[HELD][:8], LABELS[HELD][:8])
-    with pytest.raises(InvalidData, match="requires at least 9 calibration rows; got 8"):
-        model.predict_set(X)
-    with pytest.raises(InvalidParameter, match="coverage must be between 0 and 1"):
-        model.predict_set(X, 2)
+    refused(InvalidData, "requires at least 9 calibration rows; got 8", model.predict_set, X)
+    refused(InvalidParameter, "coverage must be between 0 and 1", model.predict_set, X, 2)
     rows = LABELS[HELD] != "b"
     model.calibrate(X[HELD][rows], LABELS[HELD][rows], groups="class")
-    with pytest.raises(InvalidData, match="class 'b' has no calibration rows"):
-        model.predict_set(X)
-    with pytest.raises(InvalidData, match="groups has no effect"):
-        model.predict_set(X, groups=LABELS)
+    refused(InvalidData, "class 'b' has no calibration rows", model.predict_set, X)
+    refused(InvalidData, "groups has no effect", model.predict_set, X, groups=LABELS)
     model.calibrate(X[HELD][:40], LABELS[HELD][:40], groups="class")
-    with pytest.raises(InvalidData, match="got [0-9]+ of class '[abcd]'"):
-        model.predict_set(X, 0.99)
+    refused(InvalidData, "got [0-9]+ of class '[abcd]'", model.predict_set, X, 0.99)
     few = ensemble(n_estimators=2).fit(X[:30], LABELS[:30])
-    with pytest.raises(InvalidData, match="requires at least 99 calibration rows; got 30"):
-        few.predict_set(X, 0.99)
+    refused(InvalidData, "requires at least 99 calibration rows; got 30", few.predict_set, X, 0.99)
 
 
 def test_a_loss_without_a_number_per_class():
@@ -163,5 +156,4 @@ def test_a_loss_without_a_number_per_class():
 
     model = BoostingClassifier(Half(4), **FOLDS | {"n_estimators": 2}).fit(X[FIT], LABELS[FIT])
     assert model.fitted_.calibration is None
-    with pytest.raises(IncompatibleParts, match="one probability per class"):
-        model.calibrate(X[HELD], LABELS[HELD])
+    refused(IncompatibleParts, "one probability per class", model.calibrate, X[HELD], LABELS[HELD])

@@ -14,8 +14,8 @@ from sklearn.metrics import ndcg_score
 from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.tree import DecisionTreeRegressor
 from tests.cases import PLAIN, assert_same_model
+from tests.reloaded import reloaded
 
-import hilboost
 from hilboost import BoostingRanker, KernelBoostingRegressor
 from hilboost.backends.threads import ThreadTeam
 from hilboost.boosting.sampling import RowSampling, StageKey
@@ -194,8 +194,7 @@ def test_validation_groups_files_and_warm_start(tmp_path):
     model.fit(X, Y, groups=QUERY, X_val=held[0], y_val=held[1], groups_val=held[2])
     expected = 1 - model.score(held[0], held[1], groups=held[2])
     assert model.history_.validation[model.n_estimators_] == pytest.approx(expected)
-    hilboost.save(model, tmp_path / "model")
-    loaded = hilboost.load(tmp_path / "model")
+    loaded = reloaded(model)
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
     assert loaded.score(held[0], held[1], groups=held[2]) == model.score(
         held[0], held[1], groups=held[2]

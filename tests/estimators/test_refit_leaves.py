@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 from tests.cases import PLAIN
+from tests.reloaded import reloaded
 
-import hilboost
 from hilboost import BoostingClassifier, BoostingRanker, BoostingRegressor, BoostingSurvival
 from hilboost.core.errors import IncompatibleParts, InvalidData, InvalidParameter
 
@@ -75,13 +75,12 @@ def test_new_rows_move_the_predictions():
     assert min(kept) >= 0.5
 
 
-def test_ensembles_categories_and_files(tmp_path):
+def test_ensembles_categories_and_files():
     frame = {"a": X[:, 0], "b": np.array(["x", "y", "z"])[RNG.integers(3, size=300)]}
     table = pd.DataFrame(frame)
     early = {"learner": "tree", "early_stopping": True, "cv_folds": 2, "n_estimators": 20}
     model = BoostingRegressor(**PLAIN | early).fit(table, Y)
-    hilboost.save(model, tmp_path / "m")
-    loaded = hilboost.load(tmp_path / "m")
+    loaded = reloaded(model)
     found = model.refit_leaves(table[:100], Y[:100] + 3)
     assert (found.predict(table) - model.predict(table)).mean() > 1
     np.testing.assert_array_equal(
@@ -103,7 +102,7 @@ def test_refusals():
 
 
 @pytest.mark.parametrize("loss", ["cox", "aft", "discrete_hazard"])
-def test_survival_models_have_the_hazards_of_the_new_rows(loss, tmp_path):
+def test_survival_models_have_the_hazards_of_the_new_rows(loss):
     known = np.random.default_rng(0).uniform(size=300) < 0.8
     times = np.column_stack([np.exp(Y), np.where(known, np.exp(Y), np.inf)])
     given = {"entry": 0.2 * np.exp(Y), "strata": np.arange(300) % 2} if loss == "cox" else {}
@@ -120,10 +119,8 @@ def test_survival_models_have_the_hazards_of_the_new_rows(loss, tmp_path):
     later = model.refit_leaves(X, 3 * times, keep=0.0, **late)
     found = later.predict_survival_function(X, np.multiply(3, at), **strata)
     np.testing.assert_allclose(found, before, atol=0.02)
-    hilboost.save(later, tmp_path / "m")
-    loaded = hilboost.load(tmp_path / "m")
     np.testing.assert_array_equal(
-        loaded.predict_survival_function(X, np.multiply(3, at), **strata), found
+        reloaded(later).predict_survival_function(X, np.multiply(3, at), **strata), found
     )
     if loss == "cox":
         censored = np.column_stack([np.exp(Y), np.full(300, np.inf)])

@@ -8,13 +8,13 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from tests.reference.several_kernels import boosted
+from tests.reloaded import reloaded
 
 from hilboost import (
     KernelBoostingClassifier,
     KernelBoostingRegressor,
     OutputKernelBoostingRegressor,
     SparseKernelRidge,
-    load,
     to_onnx,
 )
 from hilboost.core.errors import IncompatibleParts, InvalidParameter, InvalidType
@@ -245,10 +245,9 @@ def test_tables_with_text_and_named_columns():
 
 
 @chosen_or_given
-def test_files_pickles_and_clones(tmp_path, stages, regularization):
+def test_files_pickles_and_clones(stages, regularization):
     model = fitted(stages, regularization)
-    model.save(tmp_path / "model.hilboost", training_data=True)
-    loaded = load(tmp_path / "model.hilboost")
+    loaded = reloaded(model)
     for other in (loaded, pickle.loads(pickle.dumps(model))):
         np.testing.assert_array_equal(model.predict(NEW), other.predict(NEW))
         np.testing.assert_array_equal(model.kernels_, other.kernels_)

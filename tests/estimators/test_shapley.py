@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.neighbors import KNeighborsRegressor
 from tests.cases import PLAIN
+from tests.reloaded import reloaded
 
 import hilboost
 from hilboost import (
@@ -18,7 +19,6 @@ from hilboost import (
     BoostingRegressor,
     KernelBoostingRegressor,
     SparseKernelRidge,
-    load,
 )
 from hilboost.core.errors import DataWarning, IncompatibleParts, InvalidData, InvalidParameter
 from hilboost.kernels import Gaussian
@@ -228,13 +228,12 @@ def test_threads_and_order_of_the_background_change_nothing(seed):
 MODEL = BoostingRegressor(**PLAIN).fit(X, Y)
 
 
-def test_sparse_rows_and_float32_and_files(tmp_path):
+def test_sparse_rows_and_float32_and_files():
     dense = np.where(np.abs(X) > 1, 0, np.nan_to_num(X)).astype(np.float32)
     model = BoostingRegressor(**PLAIN).fit(scipy.sparse.csr_array(dense), Y)
     found = model.shap_values(scipy.sparse.csr_array(dense)).values
     np.testing.assert_array_equal(model.shap_values(dense).values, found)
-    model.save(tmp_path / "model")
-    np.testing.assert_array_equal(load(tmp_path / "model").shap_values(dense).values, found)
+    np.testing.assert_array_equal(reloaded(model).shap_values(dense).values, found)
 
 
 def test_the_package_shap_agrees_and_plots():

@@ -5,6 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from tests.cases import PLAIN, assert_same_model
+from tests.refusals import refused
+from tests.reloaded import reloaded
 
 from hilboost import (
     BayesianCommitteeMachine,
@@ -12,7 +14,6 @@ from hilboost import (
     BoostingRegressor,
     BoostingSurvival,
     KernelBoostingRegressor,
-    load,
 )
 from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType
 from hilboost.kernels import Gaussian
@@ -34,7 +35,7 @@ LABELS = np.digitize(Y, [-0.5, 0.5])
         (KernelBoostingRegressor(stages="sparse", n_estimators=5, random_state=0), Y, 1e-11),
     ],
 )
-def test_predictions_are_those_after_a_stage(model, y, tolerance, tmp_path):
+def test_predictions_are_those_after_a_stage(model, y, tolerance):
     staged = list(model.fit(X, y).staged_predict(X))
     for n in {1, min(3, len(staged)), len(staged)}:
         part = model.first_stages(n)
@@ -43,31 +44,26 @@ def test_predictions_are_those_after_a_stage(model, y, tolerance, tmp_path):
         np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
         assert len(part.history_.train) == n + 1
     part = model.first_stages(1)
-    part.save(tmp_path / "model", training_data=True)
-    np.testing.assert_array_equal(load(tmp_path / "model").predict(X), part.predict(X))
+    np.testing.assert_array_equal(reloaded(part).predict(X), part.predict(X))
     assert model.n_estimators_ == len(staged)
 
 
 def test_no_stage_at_all_and_stages_without_the_calibration():
     model = BoostingRegressor(**PLAIN).fit(X, Y).calibrate(X + 1e-9, Y)
     np.testing.assert_allclose(model.first_stages(0).predict(X), Y.mean())
-    with pytest.raises(ValueError, match="calibrate"):
-        model.first_stages(2).predict_interval(X)
+    refused(ValueError, "calibrate", model.first_stages(2).predict_interval, X)
     remark = history_facts(model.first_stages(3).first_stages(2).fitted_)["remark"]
     assert remark.startswith("The model has 2 stages, the first ones of a")
     n = model.n_estimators_
     for wrong in (-1, n + 1):
-        with pytest.raises(InvalidParameter, match=f"between 0 and {n}, .* got {wrong}"):
-            model.first_stages(wrong)
-    with pytest.raises(InvalidType, match="must be an integer; got 2.5"):
-        model.first_stages(2.5)
+        refused(InvalidParameter, f"between 0 and {n}, .* got {wrong}", model.first_stages, wrong)
+    refused(InvalidType, "must be an integer; got 2.5", model.first_stages, 2.5)
 
 
 def test_models_without_such_stages():
     survival = BoostingSurvival(n_estimators=3, early_stopping=False)
     times = np.array([(True, t) for t in np.exp(Y)], dtype=[("event", bool), ("time", float)])
-    with pytest.raises(InvalidParameter, match="fit it with n_estimators=2"):
-        survival.fit(X, times).first_stages(2)
+    refused(InvalidParameter, "fit it with n_estimators=2", survival.fit(X, times).first_stages, 2)
     assert not hasattr(BayesianCommitteeMachine(), "first_stages")
 
 
@@ -92,18 +88,16 @@ def test_first_stages_of_kernel_machines_are_not_continued():
     settings = {"n_estimators": 4, "early_stopping": False, "warm_start": True}
     model = BoostingRegressor(learner=["tree", KernelBoostingRegressor(n_basis=9)], **settings)
     part = model.fit(X, Y).first_stages(2)
-    with pytest.raises(InvalidData, match="state belongs to all 4 stages; fit it with n_est.*=2"):
-        part.fit(X, Y)
+    refused(InvalidData, "state belongs to all 4 stages; fit it with n_est.*=2", part.fit, X, Y)
 
 
-def test_a_mixture_without_its_kernel_machine(tmp_path):
+def test_a_mixture_without_its_kernel_machine():
     model = BoostingRegressor(n_estimators=30, random_state=0).fit(X, Y)
     assert model.parts_["kernel"].weight > 0
     part = model.first_stages(0 if model.parts_["tree"].weight == 0 else 1)
     assert part.fitted_.parts is None
     assert part.fitted_.learner.name == "tree"
-    part.save(tmp_path / "model")
-    np.testing.assert_array_equal(load(tmp_path / "model").predict(X), part.predict(X))
+    np.testing.assert_array_equal(reloaded(part).predict(X), part.predict(X))
     with pytest.raises(InvalidData, match="first stages of a model with a kernel machine"):
         part.set_params(warm_start=True).fit(X, Y)
 

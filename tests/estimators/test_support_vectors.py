@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.svm import LinearSVC
+from tests.reloaded import reloaded
 
 import hilboost
 from hilboost import BoostingClassifier, KernelBoostingClassifier
@@ -82,14 +83,13 @@ def test_every_class_of_trees_is_one_against_the_rest(loss):
 
 @svm
 @both
-def test_labels_scores_files_and_facts(loss, build, tmp_path):
+def test_labels_scores_files_and_facts(loss, build):
     model = build(loss).fit(X, NAMES)
     assert model.score(X, NAMES) > 0.8
     scores = model.decision_function(NEW)
     np.testing.assert_array_equal(model.classes_[scores.argmax(axis=1)], model.predict(NEW))
-    model.save(tmp_path / "model", training_data=True)
     np.testing.assert_array_equal(
-        hilboost.load(tmp_path / "model").decision_function(NEW), model.decision_function(NEW)
+        reloaded(model).decision_function(NEW), model.decision_function(NEW)
     )
     found = facts(model, X, NAMES)
     keys = [score["key"] for score in found["scores"]]

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from tests.cases import PLAIN
+from tests.reloaded import reloaded
 
-import hilboost
 from hilboost import BoostingClassifier, BoostingRanker, BoostingRegressor, BoostingSurvival
 from hilboost.core.errors import InvalidParameter
 from hilboost.learners.tree import TreeLearner
@@ -57,7 +57,7 @@ def test_survival_times_have_symmetric_trees_of_16_leaves_by_default():
 
 
 @pytest.mark.parametrize("multi_output", ["separate", "shared"])
-def test_files_threads_and_weights(multi_output, tmp_path):
+def test_files_threads_and_weights(multi_output):
     y = np.column_stack([Y, Y**2])
     times = RNG.integers(1, 4, size=len(X))
     model = BoostingRegressor(**SHORT | {"multi_output": multi_output}, n_jobs=1)
@@ -66,8 +66,7 @@ def test_files_threads_and_weights(multi_output, tmp_path):
     repeated = BoostingRegressor(**SHORT | {"multi_output": multi_output}, n_jobs=2)
     repeated.fit(np.repeat(X, times, axis=0), np.repeat(y, times, axis=0))
     np.testing.assert_array_equal(model.predict(X), repeated.predict(X))
-    hilboost.save(model, tmp_path / "m.hilboost")
-    loaded = hilboost.load(tmp_path / "m.hilboost")
+    loaded = reloaded(model)
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
     assert loaded.growth == "symmetric"
 

@@ -6,14 +6,13 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from tests.reloaded import reloaded
 
 from hilboost import (
     BoostingClassifier,
     BoostingRanker,
     BoostingRegressor,
     BoostingSurvival,
-    load,
-    save,
 )
 from hilboost.backends.work_clock import paused
 from hilboost.core.errors import FitWarning
@@ -305,12 +304,11 @@ def test_a_kernel_machine_that_takes_too_long_is_given_up(monkeypatch):
         model.parts_  # noqa: B018
 
 
-def test_a_model_says_that_its_budget_ended_it(tmp_path):
+def test_a_model_says_that_its_budget_ended_it():
     model = BoostingRegressor(**ONE, time_budget=1e-6, cv_folds=1).fit(X[:300], Y[:300])
     line = "trees, 1 stage of 1,500 (ended by the time budget); the time budget left no room for a "
     assert str(model).endswith(line + "kernel machine")
-    save(model, tmp_path / "model.hb")
-    assert str(load(tmp_path / "model.hb")).endswith(line + "kernel machine")
+    assert str(reloaded(model)).endswith(line + "kernel machine")
 
 
 def test_a_loss_that_still_falls_is_warned_of():

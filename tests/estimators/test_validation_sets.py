@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+from tests.reloaded import reloaded
 
-import hilboost
 from hilboost import BoostingRanker, BoostingRegressor, BoostingSurvival, StackedKernelRidge
 from hilboost.callbacks import Checkpoint
 from hilboost.core.errors import InvalidData
@@ -22,7 +22,7 @@ def fitted(**more):
     return model.fit(X[:100], Y[:100], X_val=X_VAL, y_val=Y_VAL)
 
 
-def test_the_first_decides(tmp_path):
+def test_the_first_decides():
     model = fitted(eval_metric="mae")
     single = BoostingRegressor(**SETTINGS, eval_metric="mae")
     single.fit(X[:100], Y[:100], X_val=X_VAL["spring"], y_val=Y_VAL["spring"])
@@ -34,8 +34,7 @@ def test_the_first_decides(tmp_path):
         error = Y_VAL["autumn"] - predicted
         assert found["autumn: mae"][k] == pytest.approx(np.abs(error).mean())
         assert found["autumn: loss"][k] == pytest.approx(0.5 * (error**2).mean())
-    hilboost.save(model, tmp_path / "model")
-    again = hilboost.load(tmp_path / "model").history_.metrics
+    again = reloaded(model).history_.metrics
     np.testing.assert_array_equal(again["autumn: mae"], found["autumn: mae"])
 
 
@@ -106,7 +105,7 @@ def test_bad_sets(match, sets):
         BoostingRegressor(**SETTINGS).fit(X[:100], Y[:100], **sets)
 
 
-def test_mixtures_know_their_loss_on_all_sets(tmp_path):
+def test_mixtures_know_their_loss_on_all_sets():
     smooth = np.sin(2 * X[:, 0]) + X[:, 1]
     y_val = {name: smooth[rows] for name, rows in PARTS.items()}
     model = BoostingRegressor(n_estimators=20, learning_rate=0.2, random_state=0)
@@ -118,9 +117,7 @@ def test_mixtures_know_their_loss_on_all_sets(tmp_path):
     assert len(found) == len(model.history_.train)
     error = y_val["autumn"] - model.predict(X_VAL["autumn"])
     assert found[-1] == pytest.approx(0.5 * (error**2).mean())
-    hilboost.save(model, tmp_path / "model", training_data=True)
-    again = hilboost.load(tmp_path / "model")
-    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    np.testing.assert_array_equal(reloaded(model).predict(X), model.predict(X))
 
 
 def test_checkpoints_know_all_sets(tmp_path):
