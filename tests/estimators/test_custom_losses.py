@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from tests.cases import LEARNERS, PLAIN, assert_same_model, ids
 from tests.own_losses import MyLogLoss, mean
+from tests.reference.quantiles import leaf_quantiles
 
 from hilboost import AdaptiveLoss, BoostingClassifier, BoostingRegressor, LeafLoss, Loss
 from hilboost.core.errors import HilboostError, IncompatibleParts
@@ -32,24 +33,17 @@ class MySquaredError(Loss):
         return Gradients(target.y - raw)
 
 
-def quantile(values, weight, level):
-    """Inverse of the weighted distribution function, in the middle where it is flat."""
-    order = np.argsort(values, kind="stable")
-    values = values[order]
-    weight = np.ones(len(values)) if weight is None else weight[order]
-    mass = np.cumsum(weight)
-    wanted, tolerance = level * mass[-1], 1e-12 * mass[-1]
-    i = int(np.argmax(mass >= wanted - tolerance))
-    if mass[i] <= wanted + tolerance and i + 1 < len(values):
-        return 0.5 * (values[i] + values[i + 1])
-    return values[i]
+def whole(target, residuals):
+    """Residuals (n,), their weights, and all rows as one leaf."""
+    n, weight = len(residuals), target.weight
+    return residuals[:, 0], np.ones(n) if weight is None else weight, np.zeros(n, dtype=int)
 
 
 class MyQuantile(LeafLoss):
     level = 0.3
 
     def initial_raw(self, target):
-        return np.array([quantile(target.y[:, 0], target.weight, self.level)])
+        return leaf_quantiles(*whole(target, target.y), 1, self.level)
 
     def value(self, target, raw):
         residual = target.y - raw
@@ -63,13 +57,8 @@ class MyQuantile(LeafLoss):
         return Quantile(self.level).with_curvature(target, raw)
 
     def leaf_values(self, target, raw, leaves, n_leaves, columns):
-        values = np.zeros((n_leaves, 1))
-        for leaf in range(n_leaves):
-            here = leaves == leaf
-            if here.any():
-                weight = None if target.weight is None else target.weight[here]
-                values[leaf] = quantile((target.y - raw)[here, 0], weight, self.level)
-        return values
+        residuals, weight, _ = whole(target, target.y - raw)
+        return leaf_quantiles(residuals, weight, leaves, n_leaves, self.level)[:, None]
 
 
 @pytest.mark.parametrize(

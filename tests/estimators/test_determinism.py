@@ -57,19 +57,6 @@ LARGE = [
 ]
 
 
-@pytest.mark.usefixtures("threads_at_once")
-@pytest.mark.parametrize("loss", LARGE, ids=ids(LARGE))
-@pytest.mark.parametrize("multi_output", ["separate", "shared"])
-def test_number_of_threads_on_many_rows(loss, multi_output):
-    X, y = draw(loss, n=20_000, d=12)
-    parameters = {"n_estimators": 3, "max_leaf_nodes": 31, "multi_output": multi_output}
-    model = loss.build(**PLAIN | parameters)
-    one, *others = (fit_on(n_threads, clone(model), X, y) for n_threads in (1, 2, 4))
-    for other in others:
-        assert_same_model(one, other)
-        np.testing.assert_array_equal(one.predict(X), other.predict(X))
-
-
 @pytest.mark.parametrize("loss", LARGE[1::2], ids=ids(LARGE[1::2]))
 @pytest.mark.parametrize("cv_folds", [1, 3])
 @pytest.mark.usefixtures("threads_at_once")

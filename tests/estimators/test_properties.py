@@ -31,16 +31,6 @@ def draw(case, seed, n=None, d=4):
 
 
 @pytest.mark.parametrize("case", WEIGHTED, ids=lambda case: case.id)
-def test_whole_weights_are_repeated_rows_on_many_rows(case):
-    rng, X, y = draw(case, 0, n=20_000)
-    weight = rng.integers(1, 4, size=len(X))
-    model = build(case, min_samples_leaf=20, max_leaf_nodes=31)
-    weighted = raw_of(model.fit(X, y, sample_weight=weight), X)
-    repeated = model.fit(np.repeat(X, weight, axis=0), np.repeat(y, weight, axis=0))
-    np.testing.assert_allclose(weighted, raw_of(repeated, X), rtol=1e-10, atol=1e-12)
-
-
-@pytest.mark.parametrize("case", WEIGHTED, ids=lambda case: case.id)
 @given(seeds, st.booleans())
 def test_rows_of_weight_zero_do_not_exist(case, seed, whole):
     rng, X, y = draw(case, seed, n=60)
