@@ -3,12 +3,9 @@
 import numpy as np
 
 from hilboost.engine.ops.cpu.binning import BinTable
-from hilboost.engine.ops.cpu.column_splits import Packing, ScanScratch, SplitLimits
+from hilboost.engine.ops.cpu.column_splits import Packing
 from hilboost.engine.ops.cpu.nodes import CONTROL_SIZE, N_NODE_FIELDS, NodeStore
 from hilboost.engine.ops.cpu.split_search import SplitRules
-
-LIMITS = [SplitLimits(0.0, 1.0, 0.0, 0.0), SplitLimits(1.0, 3.0, 0.5, 0.0)]
-LEVEL_LIMITS = [LIMITS[0], SplitLimits(1.0, 3.0, 0.5, 0.0, 4.0, 3.0, 2.0)]
 
 
 def draw_words(rng, n, d, n_bins):
@@ -57,12 +54,6 @@ def rules_of(packing, limits, n_outputs=None):
     return SplitRules(none, 0, n_outputs, packing, limits, none, np.empty(0, dtype=np.uint8))
 
 
-def scan_scratch(n_channels=1):
-    sums = np.zeros((2, 512), dtype=np.int64)
-    sides = np.zeros((2, n_channels), dtype=np.int64)
-    return ScanScratch(sums[0], sums[1], np.zeros(512), sides[0], sides[1])
-
-
 def empty_store(n_nodes):
     """Nodes whose fields are all zero; the gains are the priority."""
     gains = np.zeros(n_nodes)
@@ -86,13 +77,3 @@ def draw_histogram(rng, n_bins, n_channels, packing, curved, count_channel):
     if count_channel:
         result[:, -1] = count
     return result
-
-
-def draw_bounds(rng, n_outputs):
-    """No bounds, endless ones, and narrow ones, with and without a direction."""
-    narrow = np.sort(0.1 * rng.normal(size=(2, n_outputs)), axis=0)
-    endless = np.array([[-np.inf], [np.inf]]) + np.zeros((2, n_outputs))
-    return [
-        (0, np.empty((0, 0))),
-        *((direction, bounds) for direction in (-1, 0, 1) for bounds in (endless, narrow)),
-    ]

@@ -11,16 +11,11 @@ import numpy as np
 import pytest
 from numba.core.dispatcher import Dispatcher
 from tests.backends.random_arguments import (
-    LEVEL_LIMITS,
-    LIMITS,
     draw_bin_table,
-    draw_bounds,
     draw_histogram,
     draw_packing,
     draw_rows,
     draw_words,
-    rules_of,
-    scan_scratch,
 )
 from tests.reference import binned_leaves as walk_twin
 from tests.reference import binning as binning_twin
@@ -73,6 +68,8 @@ SEEDS = range(4)
 # a part of `grow_vector`, which has a twin.
 ELSEWHERE = {
     "grow", "grow_separate_trees", "grow_one_by_one", "partition_nodes", "inherit",
+    "search_columns", "best_of_parts", "settle_split",
+    "scan", "scan_pairs", "scan_channels", "order_levels", "scan_levels", "settle_levels",
     "draw_candidates", "mark_bins", "sum_bins", "search_sums", "choose_candidate",
 }  # fmt: skip
 FOLDERS = Path(__file__).parent, Path(__file__).parents[1] / "engine"
@@ -225,59 +222,6 @@ def test_flag_rows_and_move_rows(seed, side, left_side):
         keep(n_left, *buffers[:3])
 
 
-@seeded(range(40))
-@pytest.mark.parametrize("curved", [False, True])
-@pytest.mark.parametrize("limits", LIMITS)
-def test_scan(seed, curved, limits):
-    rng = np.random.default_rng(seed)
-    packing = draw_packing(rng, curved)
-    bins = draw_histogram(rng, 9, 1, packing, curved, False)
-    flat = np.concatenate([rng.integers(99, size=4), bins[:, 0]])
-    n_values = int(rng.integers(1, 9))
-    bins[n_values:-1] = 0
-    flat[4 + n_values : -1] = 0
-    column = column_splits.Column(flat, 4, n_values, 9)
-    for direction, bounds in draw_bounds(rng, 1):
-        given = column, bins.sum(), rules_of(packing, limits), direction, bounds
-        best = split_twin.scan(*given, column_splits.NO_GAIN, None)
-        for least in (column_splits.NO_GAIN, best[0], np.nextafter(best[0], -np.inf)):
-            arguments = *given, float(least), scan_scratch()
-            assert column_splits.scan(*arguments) == split_twin.scan(*arguments)
-
-
-@seeded(range(30))
-@pytest.mark.parametrize("curved", [False, True])
-@pytest.mark.parametrize("count_channel", [False, True])
-@pytest.mark.parametrize("limits", LEVEL_LIMITS)
-def test_levels(seed, curved, count_channel, limits):
-    rng = np.random.default_rng(seed)
-    packing = draw_packing(rng, curved, count_channel)
-    n_channels, n_bins = 1 + count_channel, 9
-    bins = draw_histogram(rng, n_bins, n_channels, packing, curved or count_channel, count_channel)
-    totals = bins.sum(axis=0)
-    flat = np.concatenate([rng.integers(99, size=n_channels), bins.ravel()])
-    column = column_splits.Column(flat, 1, n_bins - 1, n_bins)
-    shared = column, totals, rules_of(packing, limits)
-    results = []
-    for module in (category_splits, categories_twin):
-        scratch = scan_scratch(n_channels)
-        size = module.order_levels(*shared, scratch)
-        order = scratch.places[:size].tolist()
-        results.append([size, order, scratch.gains[order].tolist()])
-        for _, bounds in draw_bounds(np.random.default_rng(seed), 1):
-            results[-1] += module.scan_levels(*shared, bounds, scratch)
-        left_totals, left_set = np.zeros(n_channels, np.int64), np.zeros(4, np.uint64)
-        cut = results[-1][4]
-        missing = module.settle_levels(*shared, cut, scratch, left_totals, left_set)
-        results[-1] += [missing, left_totals.tolist(), left_set.tolist()]
-    compiled, naive = results
-    for found, expected in zip(compiled, naive, strict=True):
-        if isinstance(found, float):
-            assert found == pytest.approx(expected, rel=1e-12, abs=1e-12)
-        else:
-            assert found == expected
-
-
 @seeded(SEEDS)
 @pytest.mark.parametrize("missing_left", [0, 1])
 def test_flag_level_rows_and_level_goes_left(seed, missing_left):
@@ -295,41 +239,6 @@ def test_flag_level_rows_and_level_goes_left(seed, missing_left):
         arguments = left_set[None], 0, value
         compiled = category_splits.level_goes_left(*arguments)
         assert compiled == categories_twin.level_goes_left(*arguments)
-
-
-@seeded(range(40))
-@pytest.mark.parametrize("count_channel", [False, True])
-@pytest.mark.parametrize("limits", LIMITS)
-def test_scan_channels(seed, count_channel, limits):
-    rng = np.random.default_rng(seed)
-    packing = draw_packing(rng, True, count_channel)
-    n_channels = 3 + count_channel
-    bins = draw_histogram(rng, 9, n_channels, packing, True, count_channel)
-    flat = np.concatenate([rng.integers(99, size=n_channels), bins.ravel()])
-    column, totals = column_splits.Column(flat, 1, 8, 9), bins.sum(axis=0)
-    for direction, bounds in draw_bounds(rng, 3):
-        scratch = scan_scratch(n_channels)
-        arguments = column, totals, rules_of(packing, limits, 3), direction, bounds, scratch
-        compiled = column_splits.scan_channels(*arguments)
-        naive = split_twin.scan_channels(*arguments)
-        assert compiled[0] == pytest.approx(naive[0], rel=1e-12, abs=1e-12)
-        assert compiled[1:] == naive[1:]
-
-
-@seeded(range(40))
-@pytest.mark.parametrize("limits", LIMITS)
-def test_scan_pairs(seed, limits):
-    rng = np.random.default_rng(seed)
-    packing = draw_packing(rng, True, True)
-    bins = draw_histogram(rng, 9, 2, packing, True, True)
-    flat = np.concatenate([rng.integers(99, size=2), bins.ravel()])
-    column, totals = column_splits.Column(flat, 1, 8, 9), bins.sum(axis=0)
-    for least in (-np.inf, 0.0, 0.3):
-        arguments = column, totals, rules_of(packing, limits, 1), least, scan_scratch(2)
-        compiled = column_splits.scan_pairs(*arguments)
-        naive = split_twin.scan_pairs(*arguments)
-        assert compiled[0] == pytest.approx(naive[0], rel=1e-12, abs=1e-12)
-        assert compiled[1:] == naive[1:]
 
 
 @seeded(SEEDS)

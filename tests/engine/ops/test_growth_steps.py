@@ -1,53 +1,22 @@
 """The steps of a tree's growth against their naive twins."""
 
-from typing import NamedTuple
-
 import numpy as np
 import pytest
 from tests.backends.random_arguments import (
-    LEVEL_LIMITS,
-    draw_bounds,
     draw_histogram,
     draw_packing,
     empty_store,
     rules_of,
-    scan_scratch,
 )
 from tests.reference import nodes as nodes_twin
 from tests.reference import split_constraints as constraints_twin
-from tests.reference import split_search as search_twin
 from tests.seeds import seeded
 from tests.twins import compared
 
-from hilboost.engine.ops.cpu import nodes, split_constraints, split_search
-from hilboost.engine.ops.cpu.category_splits import CategorySplits
+from hilboost.engine.ops.cpu import draws, nodes, split_constraints
 from hilboost.engine.ops.cpu.column_splits import SplitLimits
 
 SEEDS = range(6)
-N_BINS = 9
-
-
-class Slots(NamedTuple):
-    """Histograms of nodes."""
-
-    slots: np.ndarray
-
-
-class Bounds(NamedTuple):
-    """Constraints of nodes, as far as searches read them."""
-
-    bounds: np.ndarray
-
-
-class Searched(NamedTuple):
-    """What searches read of a growth."""
-
-    rules: split_search.SplitRules
-    nodes: nodes.NodeStore
-    sums: split_search.NodeSums
-    categories: CategorySplits | None
-    histograms: Slots
-    constraints: Bounds | None
 
 
 @seeded(SEEDS)
@@ -134,53 +103,3 @@ def test_permit_columns(seed):
         given = allowed, np.empty((3, 0, 0)), start, np.concatenate(groups), used
         module.permit_columns(0, store, split_constraints.SplitConstraints(*given), permitted)
         keep(used, permitted)
-
-
-@seeded(range(20))
-@pytest.mark.parametrize(("n_channels", "with_levels"), [(1, False), (1, True), (3, False)])
-@pytest.mark.parametrize("limits", LEVEL_LIMITS)
-def test_search_and_settle(seed, n_channels, with_levels, limits):
-    """Over columns that are drawn or not, of categories or not; the best of two parts."""
-    draw = np.random.default_rng(seed)
-    packing = draw_packing(draw)
-    n_values = np.array([8, 5, 8, 0, 8])
-    rows = draw_histogram(draw, 30, n_channels, packing, True, False)
-    totals = rows.sum(axis=0)
-    stride = 256 if n_channels == 1 else N_BINS
-    histogram = np.zeros((5, stride, n_channels), dtype=np.int64)
-    for column, size in zip(histogram, n_values, strict=True):
-        bins = draw.integers(size + seed % 2, size=30) if size else np.zeros(30, dtype=int)
-        np.add.at(column, np.where(bins == size, N_BINS - 1, bins), rows)
-    drawn = (draw.uniform(size=5) < 0.8).astype(np.uint8)
-    is_category = np.array([0, 0, 1, 0, 1][: 5 * with_levels], dtype=np.uint8)
-    monotonic = draw.integers(-1, 2, size=5)
-    all_bounds = [bounds for _, bounds in draw_bounds(draw, n_channels)]
-    for bounds in [*all_bounds, *([] if with_levels else [None])]:
-        n_directions = 5 if bounds is None else 5 * len(bounds)  # not read without bounds
-        rules = rules_of(packing, limits, None if n_channels == 1 else n_channels)._replace(
-            n_values=n_values,
-            n_bins=N_BINS,
-            monotonic=monotonic[:n_directions],
-            is_category=is_category,
-        )
-        results = []
-        for module in (split_search, search_twin):
-            gains, splits = np.full(2, -np.inf), np.zeros((2, 3), dtype=np.int64)
-            scratch = scan_scratch(n_channels)
-            store, sets = empty_store(1), np.zeros((1, 4), dtype=np.uint64)
-            of_levels = None if bounds is None else CategorySplits(is_category, sets)
-            sums = split_search.NodeSums(totals[None], np.zeros((1, n_channels), dtype=np.int64))
-            of_node = None if bounds is None else Bounds(bounds[None])
-            growth = Searched(
-                rules, store, sums, of_levels, Slots(histogram.reshape(1, -1)), of_node
-            )
-            for part, columns in enumerate(((0, 2), (2, 5))):
-                found = module.search_columns(*columns, 0, drawn, growth, scratch)
-                gains[part], *splits[part] = found
-            split = module.best_of_parts(gains, splits)
-            module.settle_split(0, split, growth, scratch)
-            results.append((split[1:], store.fields, sums.left_totals, sets, gains, store.gains))
-        for found, expected in zip(*(result[:4] for result in results), strict=True):
-            np.testing.assert_array_equal(found, expected)
-        for found, expected in zip(*(result[4:] for result in results), strict=True):
-            np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
