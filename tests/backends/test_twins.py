@@ -70,6 +70,7 @@ ELSEWHERE = {
     "grow", "grow_separate_trees", "grow_one_by_one", "partition_nodes", "inherit",
     "search_columns", "best_of_parts", "settle_split",
     "scan", "scan_pairs", "scan_channels", "order_levels", "scan_levels", "settle_levels",
+    "score", "numbers", "find_unexpected", "write_root",
     "draw_candidates", "mark_bins", "sum_bins", "search_sums", "choose_candidate",
 }  # fmt: skip
 FOLDERS = Path(__file__).parent, Path(__file__).parents[1] / "engine"
@@ -272,17 +273,6 @@ def test_nearest_in_order(seed, n_leaves):
         np.testing.assert_allclose(compiled, naive, rtol=1e-10, atol=1e-12)
         pairs = isotonic_twin.pairs_in_order(children, leaf_number, directions)
         assert all(compiled[i] <= compiled[j] for i, j in pairs)
-
-
-@seeded(SEEDS)
-@pytest.mark.parametrize("curved", [False, True])
-def test_numbers_and_score(seed, curved):
-    rng = np.random.default_rng(seed)
-    packing = draw_packing(rng, curved)
-    packed = int(draw_histogram(rng, 9, 1, packing, curved, False)[:, 0].sum())
-    assert column_splits.score(packed, packing, 0.5) == split_twin.score(packed, packing, 0.5)
-    arguments = packed, 3, packing
-    assert category_splits.numbers(*arguments) == categories_twin.numbers(*arguments)
 
 
 def draw_gradients(rng, n, r, curved):

@@ -1,12 +1,6 @@
 """Naive twins of :mod:`hilboost.engine.ops.cpu.category_splits`, in Python numbers."""
 
-from tests.reference.column_splits import unpack
 from tests.reference.histogram import bins_of
-
-
-def numbers(packed, counted, packing):
-    gradient, hessian, count = unpack(packed, packing)
-    return gradient, hessian, (count + int(counted)) * packing.count_step
 
 
 def level_goes_left(left_sets, number, value):

@@ -1,10 +1,6 @@
 """Naive twins of :mod:`hilboost.engine.ops.cpu.column_splits`, in Python integers."""
 
-from hilboost.engine.ops.reference.criterion import (
-    leaf_score,
-    leaf_value,
-    score_of_value,
-)
+from hilboost.engine.ops.reference.criterion import leaf_value, score_of_value
 
 
 def unpack(value, packing):
@@ -14,11 +10,6 @@ def unpack(value, packing):
     hessian = ((value >> packing.hessian_shift) & packing.hessian_mask) * packing.hessian_step
     hessian += count * packing.hessian_of_count
     return (value >> packing.gradient_shift) * packing.gradient_step, hessian, count
-
-
-def score(value, packing, l2):
-    gradient, hessian, count = unpack(value, packing)
-    return leaf_score(gradient, hessian, l2), hessian, count * packing.count_step
 
 
 def bounded_score(value, packing, l2, lower, upper):
