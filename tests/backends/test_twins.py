@@ -28,7 +28,6 @@ from tests.reference import isotonic as isotonic_twin
 from tests.reference import joint_columns as joint_twin
 from tests.reference import leaves as leaves_twin
 from tests.reference import nodes as nodes_twin
-from tests.reference import partition as partition_twin
 from tests.reference import quantiles as quantiles_twin
 from tests.reference import row_order as row_order_twin
 from tests.reference import traverse as traverse_twin
@@ -51,7 +50,6 @@ from hilboost.engine.ops.cpu import (
     criterion,
     fixed_point,
     histogram,
-    partition,
     traverse,
 )
 from hilboost.engine.ops.cpu import joint_columns as compiled_joint
@@ -70,7 +68,8 @@ ELSEWHERE = {
     "grow", "grow_separate_trees", "grow_one_by_one", "partition_nodes", "inherit",
     "search_columns", "best_of_parts", "settle_split",
     "scan", "scan_pairs", "scan_channels", "order_levels", "scan_levels", "settle_levels",
-    "score", "numbers", "find_unexpected", "write_root",
+    "score", "numbers", "find_unexpected", "write_root", "add", "subtract", "newton_leaves",
+    "flag_rows", "move_rows", "flag_level_rows",
     "draw_candidates", "mark_bins", "sum_bins", "search_sums", "choose_candidate",
 }  # fmt: skip
 FOLDERS = Path(__file__).parent, Path(__file__).parents[1] / "engine"
@@ -194,52 +193,12 @@ def test_accumulate_channels(seed, d, n_channels, counts_one):
         keep(result)
 
 
-def test_add_and_subtract():
-    whole, *others = np.random.default_rng(0).integers(-99, 99, size=(3, 40))
-    for module, keep in compared(histogram, histogram_twin):
-        result = whole.copy()
-        module.add(result, others[0], 5, 33)
-        module.subtract(result, others[1], 0, 20)
-        keep(result)
-
-
 @seeded(SEEDS)
-@pytest.mark.parametrize("side", [0, 1])
-@pytest.mark.parametrize("left_side", [0, 1])
-def test_flag_rows_and_move_rows(seed, side, left_side):
-    rng = np.random.default_rng(seed)
-    d = 11
-    table = draw_bin_table(rng, 80, d, 6)
-    rows, begin, end = draw_rows(rng, 80)
-    m, column, missing_left = len(rows), int(rng.integers(d)), int(rng.integers(2))
-    ordered = rng.integers(99, size=(2, m if seed % 2 else 0))
-    for module, keep in compared(partition, partition_twin):
-        buffers = partition.RowBuffers(
-            np.stack([rows, rows]), ordered.copy(), np.full(m, 9, dtype=np.uint8)
-        )
-        here, flags = rows[begin:end], buffers.flags[begin:end]
-        n_left = module.flag_rows(table, column, 2, missing_left, here, flags)
-        module.move_rows(buffers, side, left_side, begin, end, begin, begin + n_left)
-        keep(n_left, *buffers[:3])
-
-
-@seeded(SEEDS)
-@pytest.mark.parametrize("missing_left", [0, 1])
-def test_flag_level_rows_and_level_goes_left(seed, missing_left):
-    rng = np.random.default_rng(seed)
-    d = 11
-    table = draw_bin_table(rng, 80, d, 256)
-    rows, begin, end = draw_rows(rng, 80)
-    (left_set,) = draw_sets(rng, 1)
-    for column in range(d):
-        for module, keep in compared(category_splits, categories_twin):
-            flags = np.full(len(rows), 9, dtype=np.uint8)
-            arguments = table, column, left_set, missing_left, rows[begin:end], flags[begin:end]
-            keep(module.flag_level_rows(*arguments), flags)
+def test_level_goes_left(seed):
+    left_sets = draw_sets(np.random.default_rng(seed), 1)
     for value in (-1.0, 0.0, 77.0, 254.0, 255.0, 1e300):
-        arguments = left_set[None], 0, value
-        compiled = category_splits.level_goes_left(*arguments)
-        assert compiled == categories_twin.level_goes_left(*arguments)
+        compiled = category_splits.level_goes_left(left_sets, 0, value)
+        assert compiled == categories_twin.level_goes_left(left_sets, 0, value)
 
 
 @seeded(SEEDS)
@@ -511,31 +470,6 @@ def test_leaf_values(seed, l2, n_columns):
     for module, keep in compared(criterion, criterion_twin):
         values = np.full((7, 3), np.nan)
         module.leaf_values(gradients, hessians, l2, values)
-        keep(values)
-
-
-@seeded(SEEDS)
-@pytest.mark.parametrize("r", [1, 3])
-@pytest.mark.parametrize("curved", [False, True, "logistic"])
-@pytest.mark.parametrize("weights", ["none", "whole", "fractions"])
-def test_newton_leaves(seed, r, curved, weights):
-    rng = np.random.default_rng(seed)
-    nodes, leaves, rows = draw_leaves(rng, 50)
-    weight = draw_weights(rng, 50, weights)[:, None]
-    hessian = rng.uniform(0, 2, size=(50, r)) * rng.integers(2) if curved else np.empty((50, 0))
-    l2, gradients = float(rng.integers(2)), rng.normal(size=(50, r))
-    if curved == "logistic":
-        gradients = hessian = rng.uniform(-1, 1, size=(50, r))
-    learned = compiled_leaves.LeafGradients(
-        gradients, hessian, weight, weight[:0], weights != "fractions", l2, curved == "logistic"
-    )
-    for module, keep in compared(compiled_leaves, leaves_twin):
-        values = np.full((len(leaves), r), np.nan)
-        sums = np.full((2, len(leaves), r, 5), 7)
-        for thread in range(2):
-            of_leaves = compiled_leaves.RowsOfLeaves(nodes, leaves, rows)
-            scratch = np.empty((2, 2, CHUNK))
-            module.newton_leaves(thread, 2, of_leaves, learned, scratch, sums, values)
         keep(values)
 
 

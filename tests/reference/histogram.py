@@ -35,11 +35,3 @@ def accumulate_channels(table, rows, packed, part, n_channels, is_first, histogr
                 cell = (k * n_bins + b) * n_channels + c
                 before = 0 if is_first else histogram[cell]
                 histogram[cell] = before + sum(int(packed[i, c]) for i in here)
-
-
-def add(histogram, other, begin, end):
-    histogram[begin:end] += other[begin:end]
-
-
-def subtract(histogram, other, begin, end):
-    histogram[begin:end] -= other[begin:end]

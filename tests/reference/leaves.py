@@ -1,13 +1,9 @@
 """Naive twins of :mod:`hilboost.engine.ops.cpu.leaves`."""
 
-import numpy as np
 from tests.reference.exact_sums import add_values
 
-from hilboost.backends.exact_sums import empty_sums, rounded
-from hilboost.engine.ops.cpu.leaves import LeafNumbers
 from hilboost.engine.ops.cpu.nodes import ARRAY
 from hilboost.engine.ops.reference import curvature
-from hilboost.engine.ops.reference.criterion import leaf_value
 
 
 def mark_leaves(thread, n_threads, of_leaves, offsets, leaf_of_row, leaf_at):
@@ -33,20 +29,6 @@ def leaf_sums(thread, n_threads, of_leaves, numbers, scratch, sums):
         add_values(values[chosen], w, whole, sums[0, leaf])
         if with_curvature:
             add_values(curvature(values[chosen], True), w, whole, sums[1, leaf])
-
-
-def newton_leaves(thread, n_threads, of_leaves, learned, scratch, sums, values):
-    gradients, hessians, weights, ones, whole, l2, logistic = learned
-    hessians = curvature(hessians, logistic)
-    if not hessians.shape[1]:
-        hessians = np.ones_like(gradients)
-    mine = of_leaves._replace(leaves=of_leaves.leaves[thread::n_threads])
-    found = []
-    for numbers in (gradients, hessians):
-        sums = empty_sums(1, len(mine.leaves), numbers.shape[1])
-        leaf_sums(0, 1, mine, LeafNumbers(numbers, weights, whole, False), scratch, sums)
-        found.append(rounded(sums[0]))
-    values[thread::n_threads] = leaf_value(found[0], found[1], l2)
 
 
 def add_leaf_values(values, leaf_of_row, raw, first, begin, end):

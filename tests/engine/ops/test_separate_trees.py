@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hilboost.core.gradients import Gradients
+from hilboost.core.gradients import Gradients, Structure
 from hilboost.core.row_sample import RowSample
 from hilboost.learners.tree import TreeLearner
 
@@ -31,14 +31,15 @@ def draw(seed, curved, weights, sampled):
     X[rng.uniform(size=X.shape) < 0.1] = np.nan
     X[:, 5] = rng.integers(9, size=N)
     negative = np.asfortranarray(rng.normal(size=(N, R)) + np.nan_to_num(X[:, :1]))
-    hessian = rng.uniform(0, 1, size=(N, R)) if curved else None
+    hessian = rng.uniform(0, 1, size=(N, R)) if curved is True else None
+    logistic = Structure(logistic=curved == "logistic")
     weight = {
         "none": None,
         "whole": rng.integers(1, 4, size=N).astype(float),
         "fractions": rng.uniform(0.1, 1, size=N),
     }[weights]
     rows = np.sort(rng.choice(N, 200, replace=False)).astype(np.uint32) if sampled else None
-    return X, Gradients(negative, hessian), RowSample(rows, weight)
+    return X, Gradients(np.tanh(negative), hessian, logistic), RowSample(rows, weight)
 
 
 def fitted(learner, X, gradients, sample, n_threads=1, seed=5):
@@ -73,7 +74,7 @@ def assert_same(found, expected):
 @pytest.mark.parametrize("parameters", PARAMETERS, ids=str)
 @given(
     seed=st.integers(0, 2**20),
-    curved=st.booleans(),
+    curved=st.sampled_from([False, True, "logistic"]),
     weights=st.sampled_from(["none", "whole", "fractions"]),
     sampled=st.booleans(),
     n_threads=st.integers(1, 3),
