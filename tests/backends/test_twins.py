@@ -69,7 +69,7 @@ ELSEWHERE = {
     "search_columns", "best_of_parts", "settle_split",
     "scan", "scan_pairs", "scan_channels", "order_levels", "scan_levels", "settle_levels",
     "score", "numbers", "find_unexpected", "write_root", "add", "subtract", "newton_leaves",
-    "flag_rows", "move_rows", "flag_level_rows",
+    "flag_rows", "move_rows", "flag_level_rows", "pack_gradients", "pack_one", "packed_sums",
     "draw_candidates", "mark_bins", "sum_bins", "search_sums", "choose_candidate",
 }  # fmt: skip
 FOLDERS = Path(__file__).parent, Path(__file__).parents[1] / "engine"
@@ -280,48 +280,11 @@ def test_factor_of(seed):
         assert factor * total <= room
 
 
-@seeded(SEEDS)
-@pytest.mark.parametrize("r", [1, 2])
-@pytest.mark.parametrize("curved", [False, True])
-@pytest.mark.parametrize("weights", ["none", "whole", "fractions"])
-@pytest.mark.parametrize("count_channel", [False, True])
-def test_pack_gradients_and_packed_sums(seed, r, curved, weights, count_channel):
-    rng = np.random.default_rng(seed)
-    n = 40
-    gradients, hessians = draw_gradients(rng, n, r, curved)
-    whole = weights != "fractions"
-    weight = draw_weights(rng, n, weights)
-    rows = draw_rows(rng, n)[0]
-    packing = draw_packing(rng, curved, count_channel)
-    rounding = fixed_point.Rounding(256.0, 64.0, 1.0 if whole else 16.0, whole, np.uint64(0), 0)
-    learned = fixed_point.WeightedGradients(gradients, hessians, weight, rows)
-    n_channels, width = r + count_channel, r + (count_channel and weights != "none")
-    for module, keep in compared(fixed_point, fixed_point_twin):
-        packed = None if n_channels == 1 else np.zeros((n, width), dtype=np.int64)
-        ordered = np.zeros(len(rows) if n_channels == 1 else 0, dtype=np.int64)
-        totals = np.empty(n_channels, dtype=np.int64)
-        module.pack_gradients(learned, packing, rounding, 0, len(rows), packed, ordered)
-        module.packed_sums(packed, ordered, rows, totals)
-        keep(packed, ordered, totals)
-
-
 def all_rows(gradients, hessians):
     """Without weights."""
     return fixed_point.WeightedGradients(
         gradients, hessians, np.empty(0), np.empty(0, dtype=np.uint32)
     )
-
-
-@seeded(SEEDS)
-@pytest.mark.parametrize("curved", [False, True])
-def test_pack_one(seed, curved):
-    rng = np.random.default_rng(seed)
-    learned, packing = all_rows(*draw_gradients(rng, 40, 1, curved)), draw_packing(rng, curved)
-    rounding = fixed_point.Rounding(256.0, 64.0, 1.0, True, np.uint64(0), 0)
-    for module, keep in compared(fixed_point, fixed_point_twin):
-        ordered = np.zeros(40, dtype=np.int64)
-        module.pack_one(learned, packing, rounding, 3, 37, ordered)
-        keep(ordered)
 
 
 @seeded(SEEDS)

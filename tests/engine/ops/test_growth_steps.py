@@ -13,7 +13,7 @@ from tests.reference import split_constraints as constraints_twin
 from tests.seeds import seeded
 from tests.twins import compared
 
-from hilboost.engine.ops.cpu import draws, nodes, split_constraints
+from hilboost.engine.ops.cpu import nodes, split_constraints
 from hilboost.engine.ops.cpu.column_splits import SplitLimits
 
 SEEDS = range(6)
