@@ -1,5 +1,6 @@
 """Naive twins of :mod:`hilboost.engine.ops.cpu.leaves`."""
 
+import numpy as np
 from tests.reference.exact_sums import add_values
 
 from hilboost.engine.ops.cpu.nodes import ARRAY
