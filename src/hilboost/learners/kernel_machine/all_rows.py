@@ -8,7 +8,6 @@ the dual residual ``b = w g / λ - α``, zero at the optimum.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -89,27 +88,32 @@ class DirectSolver:
 
     def newton(self, D: Floats, b: Floats, iterations: int) -> Change:
         """The exact step ``(K + D)⁻¹ D b``; O(n³) for every column of ``D``."""
-        step = np.empty_like(b)
-        diagonal = array_api.namespace(self.K).linalg.diagonal(self.K)
-        for k, columns in enumerate(_columns(D, b)):
-            # Scaled to a unit diagonal: rounding is relative to entries of D, which vary widely.
-            added = array_api.like(D[:, k], self.K)
-            total = diagonal + added
-            if not bool((total > 0).all()):
-                raise NotPositive(array_api.NOT_POSITIVE)
-            scale = 1.0 / array_api.sqrt(total)
-            system = self.K * scale
-            system *= scale[:, None]
-            array_api.add_to_diagonal(system, scale**2 * added)
-            factor = array_api.cholesky(system, team=self.team)
-            right = (scale * added)[:, None] * array_api.like(b[:, columns], self.K)
-            found = scale[:, None] * array_api.solve_cholesky(factor, right)
-            step[:, columns] = array_api.to_numpy(found)
-        return self._change(step)
+        return self._change(solve_shifted(self.K, D, D * b, self.team))
 
     def _change(self, weights: Floats) -> Change:
         values = array_api.product(self.K, array_api.like(weights, self.K), self.team)
         return Change(weights, array_api.to_numpy(values))
+
+
+def solve_shifted(K: Array, D: Floats, right: Floats, team: ThreadTeam) -> Floats:
+    """``(K + D)⁻¹ right`` (n, r) for a diagonal ``D`` (n, r), or (n, 1) that all columns share."""
+    found = np.empty_like(right)
+    diagonal = array_api.namespace(K).linalg.diagonal(K)
+    for k, columns in enumerate(_columns(D, right)):
+        # Scaled to a unit diagonal: rounding is relative to entries of D, which vary widely.
+        added = array_api.like(D[:, k], K)
+        total = diagonal + added
+        if not bool((total > 0).all()):
+            raise NotPositive(array_api.NOT_POSITIVE)
+        scale = 1.0 / array_api.sqrt(total)
+        system = K * scale
+        system *= scale[:, None]
+        array_api.add_to_diagonal(system, scale**2 * added)
+        factor = array_api.cholesky(system, team=team)
+        scaled = scale[:, None] * array_api.like(right[:, columns], K)
+        solved = scale[:, None] * array_api.solve_cholesky(factor, scaled)
+        found[:, columns] = array_api.to_numpy(solved)
+    return found
 
 
 @dataclass(eq=False)
@@ -138,13 +142,11 @@ class IterativeSolver:
         outputs lead to the values of ``K (α + step)``, and the fit continues.
         """
         D, tolerance = system.D, system.tolerance
-        if self.preconditioner is None or not np.array_equal(D, self.preconditioner.D):
-            self.preconditioner = Nystroem(self.Q, D)
         b = array_api.like(np.ascontiguousarray(residual), self.gram.A, "float64")
-        search = ConjugateGradients(_system(self.gram, D), self.preconditioner)
+        search, sparse_machine = self._search(D)
         start, taken_first = b * 0.0, b * 0.0
         if system.progress is None:
-            coefficients = self.preconditioner.coefficients(b)
+            coefficients = sparse_machine.coefficients(b)
             start[self.landmarks] = array_api.solve_lower(
                 self.factor, coefficients, transposed=True
             )
@@ -173,7 +175,7 @@ class IterativeSolver:
         return Change(*(np.hstack(arrays) for arrays in zip(*parts, strict=True)))
 
     def _solved(self, D: Floats, b: Floats, iterations: int) -> tuple[Floats, Floats]:
-        search = ConjugateGradients(_system(self.gram, D), Nystroem(self.Q, D))
+        search, _ = self._search(D)
         right = array_api.like(D[:, None] * b, self.gram.A, "float64")
         tolerance = _FEW_DIGITS * max(float(np.linalg.norm(D * column)) for column in b.T)
         step, taken = np.zeros_like(b), np.zeros_like(b)
@@ -188,6 +190,17 @@ class IterativeSolver:
             tolerance = min(tolerance, 0.5 * found.left)
         return step, outputs
 
+    def _search(self, D: Floats) -> tuple[ConjugateGradients, Nystroem]:
+        """The search for solutions of ``K + D``, and its preconditioner."""
+        if self.preconditioner is None or not np.array_equal(D, self.preconditioner.D):
+            self.preconditioner = Nystroem(self.Q, D)
+        diagonal = array_api.like(D, self.gram.A, "float64")[:, None]
+
+        def system(V: Array) -> Array:
+            return self.gram.times(V) + diagonal * V
+
+        return ConjugateGradients(system, self.preconditioner), self.preconditioner
+
 
 def diagonal_of(problem: StageProblem, size: float) -> Floats:
     """``D`` (n, r), or (n, 1) if all outputs share it; ``size`` is the mean of k(x, x)."""
@@ -197,12 +210,6 @@ def diagonal_of(problem: StageProblem, size: float) -> Floats:
     with np.errstate(over="ignore"):
         D = problem.regularization / np.maximum(w * problem.own_hessian, _SMALLEST_CURVATURE)
     return np.minimum(D, _LARGEST_RATIO * size)
-
-
-def _system(gram: SymmetricGram, D: Floats) -> Callable[[Array], Array]:
-    """``V -> (K + D) V``."""
-    diagonal = array_api.like(D, gram.A, "float64")[:, None]
-    return lambda V: gram.times(V) + diagonal * V
 
 
 def _columns(D: Floats, b: Floats) -> list[slice]:

@@ -20,6 +20,7 @@ from hilboost.core.learner import Learner
 from hilboost.core.row_sample import RowSample
 from hilboost.kernels.description import is_described
 from hilboost.kernels.gram import evaluate, require_memory
+from hilboost.learners.kernel_machine.all_rows import solve_shifted
 from hilboost.learners.kernel_machine.config import KernelMachineConfig, Workspace
 from hilboost.learners.kernel_machine.descending import Descending, unspoilt
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
@@ -176,7 +177,8 @@ class BlockLearner(KernelLearner):
         w = np.ones((len(rows), 1)) if curvature is None else curvature[rows]
         points = array_api.to_numpy(data.workspace.X[rows])
         K = evaluate(kernel, points, points, data.workspace.team)
-        weights = _solve_block(K, problem.regularization, w, dual_residual)
+        D = problem.regularization / w
+        weights = solve_shifted(K, D, dual_residual / w, data.workspace.team)
         data.refine_precision(kernel, rows, weights)
         gram = data.workspace.gram(kernel, None, rows)
         weights = array_api.like(weights, data.workspace.X, "float64")
@@ -203,15 +205,3 @@ class BlockLearner(KernelLearner):
             # blocks could alternate.
             probability = 0.5 * size / size.sum() + 0.5 / len(inside)
         return np.sort(rng.choice(inside, b, replace=False, p=probability))
-
-
-def _solve_block(K: Floats, lam: float, w: Floats, residual: Floats) -> Floats:
-    """``(K + λ/w) δ = residual / w``, with one factor if all outputs share the weights."""
-    delta = np.empty_like(residual)
-    shared = w.shape[1] == 1
-    for column in range(1 if shared else residual.shape[1]):
-        columns = slice(None) if shared else slice(column, column + 1)
-        own = w[:, column]
-        factor = array_api.cholesky(array_api.add_to_diagonal(K.copy(), lam / own))
-        delta[:, columns] = array_api.solve_cholesky(factor, residual[:, columns] / own[:, None])
-    return delta
