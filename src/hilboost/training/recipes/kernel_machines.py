@@ -39,17 +39,9 @@ from hilboost.training.regularization import HeldOutPenalty
 _FULL_UP_TO = 60_000
 _FULL_WITHOUT_KEEPING_UP_TO = 20_000
 _ENDLESS = 2**31 - 1  # stages: the learner stops by itself
-_OF_SPARSE_STAGES = (
-    "subset_size",
-    "selection",
-    "n_candidates",
-    "solver",
-    "cg_iterations",
-    "penalty",
-    "reweight",
-    "refit_every",
-    "length_scale_factors",
-)
+_OF_SPARSE_STAGES = [
+    field.name for field in fields(SparseLearner) if field.name not in ("setting", "n_basis")
+]
 
 
 @dataclass(frozen=True)
@@ -249,19 +241,9 @@ def _config(p: KernelParameters, categorical: tuple[int, ...]) -> KernelMachineC
 
 
 def _sparse_learner(p: KernelParameters, config: KernelMachineConfig) -> SparseLearner:
-    return SparseLearner(
-        config,
-        n_basis=1000 if is_auto(p.n_basis) else int(p.n_basis),
-        subset_size=p.subset_size,
-        selection=p.selection,
-        n_candidates=p.n_candidates,
-        solver=p.solver,
-        cg_iterations=p.cg_iterations,
-        penalty=p.penalty,
-        reweight=p.reweight,
-        refit_every=p.refit_every,
-        length_scale_factors=_checked_factors(p.length_scale_factors),
-    )
+    own = {name: getattr(p, name) for name in _OF_SPARSE_STAGES}
+    own["length_scale_factors"] = _checked_factors(p.length_scale_factors)
+    return SparseLearner(config, 1000 if is_auto(p.n_basis) else int(p.n_basis), **own)
 
 
 def _stages(p: KernelParameters, n: int, n_kernels: int) -> str:
