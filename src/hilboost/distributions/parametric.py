@@ -9,11 +9,11 @@ import numpy as np
 
 from hilboost.core.distribution import Distribution
 from hilboost.core.dtypes import Floats
-from hilboost.distributions.bounds import ENDS, SUPPORTS, are_possible, log_likelihood
+from hilboost.distributions.bounds import ENDS, SUPPORTS, Tails, are_possible, log_likelihood
 from hilboost.tables.bounds import check_bounds, holds_bounds, refuse_bounds
 
 
-class Family(Protocol):
+class Family(Tails, Protocol):
     """Formulas of a family; its parameters ``p`` are arrays that broadcast with ``y``."""
 
     @property
@@ -31,12 +31,6 @@ class Family(Protocol):
 
     def quantile(self, levels: Floats, p: tuple[Floats, ...]) -> Floats:
         """Quantiles of the levels."""
-
-    def log_density(self, y: Floats, p: tuple[Floats, ...]) -> Floats:
-        """Logarithm of the density, or of the probability of a count."""
-
-    def log_tail(self, y: Floats, p: tuple[Floats, ...], upper: bool) -> Floats:
-        """Logarithm of the probability of more than ``y``, or of at most ``y``."""
 
     def crps(self, y: Floats, p: tuple[Floats, ...]) -> Floats:
         """Continuous ranked probability score."""
