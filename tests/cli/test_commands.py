@@ -71,9 +71,14 @@ def test_help_lists_all_registered_names(command, names):
         ("predict --model houses.model", "no option '--model'; write the file MODEL without"),
         ("evaluate houses.model --test sold.csv", "'--test'; write the file TABLE without"),
         ("report houses.model sold.csv --label price", "no option '--label'; use --target."),
-        ("fit houses.csv sold.csv --target price", "(sold.csv); see 'hilboost fit -h'."),
+        (
+            "fit houses.csv sold.csv --target price",
+            "'hilboost fit' takes TABLE, but got 'sold.csv', too; use --target for the target "
+            "column, --valid for validation rows, --out for the output.",
+        ),
         ("predict houses.model new.csv --dates expand", "the model expands its dates itself."),
-        ("warmup now", "(now); see 'hilboost warmup -h'."),
+        ("predict houses.model new.csv prices.csv", "takes MODEL TABLE, but got 'prices.csv', too"),
+        ("warmup now", "takes no files, but got 'now', too; see"),
         # no advice
         ("predict houses.model new.csv --num-leaves 9", "No such option: --num-leaves; see 'hil"),
         ("fit --target", "Option '--target' requires an argument; see 'hilboost fit -h'."),

@@ -172,6 +172,12 @@ def test_a_file_that_is_no_model_is_refused(folder):
     assert "not a hilboost model file" in refused("predict", "new.csv", "new.csv")
 
 
+def test_a_model_and_a_table_in_the_wrong_order_are_named(regression_model):
+    for command in (["predict"], ["evaluate", "--target", "price"]):
+        message = refused(*command, "train.csv", "model")
+        assert "'model' is: the model comes first; exchange the two" in message
+
+
 def test_errors_of_the_library_are_one_line(folder):
     frame = table().drop(columns="kind")
     frame["price"] -= 100

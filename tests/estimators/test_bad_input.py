@@ -161,7 +161,14 @@ def test_empty_data():
     refused(ValueError, r"0 sample\(s\)", model.predict, X[:0])
 
 
-FILES = ["table.csv", "new.csv.gz", Path("new.xlsx")]
+FILES = {
+    "big_test.parquet": "pandas.read_parquet",
+    Path("big_test.PQ"): "pandas.read_parquet",
+    "new.csv.gz": "pandas.read_csv",
+    Path("new.xlsx"): "pandas.read_excel",
+    "new.feather": "pandas.read_feather",
+    "new.svm": "sklearn.datasets.load_svmlight_file",
+}
 
 
 @pytest.mark.parametrize(
@@ -170,10 +177,8 @@ FILES = ["table.csv", "new.csv.gz", Path("new.xlsx")]
         (X[:, 0], r"^Expected 2D array, got 1D array instead: X must have .* one column\.$"),
         (3.0, "^Expected 2D array, got scalar array instead: X must have rows and columns"),
         (None, "^X is None; pass a table with rows and columns"),
-        *(
-            (name, r"^X is .*; read the file first, as with pandas\.read_csv or .*\.$")
-            for name in FILES
-        ),
+        ("table.csv", "^X is the text 'table.csv'; read the file first, as with pandas.read_csv"),
+        *((name, rf"^X is .*; read the file first, as with {FILES[name]}\.$") for name in FILES),
     ],
 )
 def test_no_table(rows, match):

@@ -130,13 +130,33 @@ def check_output(path: Path, inputs: Iterable[Path]) -> None:
             raise CliError(f"The output '{path}' would overwrite an input; choose another name.")
 
 
-def load_model(path: Path) -> Any:
-    """Load the model of a command."""
+def load_model(path: Path, table: Path | None = None) -> Any:
+    """Load the model of a command; ``table`` may be the model if the two were exchanged."""
     check_input(path)
 
     import hilboost
+    from hilboost.core.errors import InvalidModelFile
 
-    return hilboost.load(path)
+    try:
+        return hilboost.load(path)
+    except InvalidModelFile as error:
+        if table is None or not _is_model(table):
+            raise
+        raise CliError(
+            f"'{path}' is not a hilboost model file, but '{table}' is: the model comes first; "
+            "exchange the two."
+        ) from error
+
+
+def _is_model(path: Path) -> bool:
+    import hilboost
+    from hilboost.core.errors import InvalidModelFile
+
+    try:
+        hilboost.load(path)
+    except (InvalidModelFile, OSError):
+        return False
+    return True
 
 
 def save_model(model: Any, path: Path) -> None:

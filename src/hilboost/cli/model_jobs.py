@@ -142,7 +142,7 @@ def run_evaluate(
     model_path: Path, table: LabeledTable, metrics: Sequence[str], as_json: bool
 ) -> str:  # one line per metric, or one JSON object
     """Evaluate a model on a table."""
-    model = load_model(model_path)
+    model = load_model(model_path, table.table)
     X, y, more, _ = _rows(model, table)
     scores = chosen_scores(model, X, y, metrics, **more)
     marks = model.fitted_.marks
@@ -174,7 +174,7 @@ def run_report(
     """Write an HTML report."""
     trained_on = [] if train is None else [train]
     check_output(out, [model_path, table.table, *trained_on, *versus])
-    model = load_model(model_path)
+    model = load_model(model_path, table.table)
     X, y, more, named = _rows(model, table)
     name = title or f"{model_path.name} on {counted(len(y), 'row')} of {table.table.name}"
     if not versus:

@@ -12,6 +12,15 @@ from typer.core import TyperCommand, TyperGroup
 from hilboost.cli.errors import raise_usage_error
 from hilboost.estimators.peer_names import peers, same_parameters
 
+_USES = {
+    "target": "the target column",
+    "valid": "validation rows",
+    "train": "training rows",
+    "versus": "a second model",
+    "out": "the output",
+}
+"""Options that may be meant by an argument too many, and what they are for."""
+
 _WITHOUT_ARGUMENT = {"MODEL": "out", "valid": "TABLE"}
 # The meaning of a name for a command without this argument or option.
 
@@ -108,7 +117,7 @@ class _Listed(dict[str, str]):
 
 
 class Command(TyperCommand):
-    """A command whose messages about unknown options say what to write.
+    """A command whose messages about unknown options and further arguments say what to write.
 
     Its help lists the names in registries, which are imported only where the command is used.
     """
@@ -124,6 +133,7 @@ class Command(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the options and arguments."""
+        allowed, ctx.allow_extra_args = ctx.allow_extra_args, True  # they are refused below
         written = list(args)  # parsing empties the list
         try:
             rest = super().parse_args(ctx, args)
@@ -136,6 +146,8 @@ class Command(TyperCommand):
             raise
         if not ctx.resilient_parsing:
             self._refuse_repeated(ctx, written)
+        if ctx.args and not allowed and not ctx.resilient_parsing:
+            ctx.fail(self._too_many(ctx.args[0], ctx.command_path))
         return rest
 
     def _refuse_repeated(self, ctx: Any, written: list[str]) -> None:
@@ -147,6 +159,16 @@ class Command(TyperCommand):
                 flag = max(option.opts, key=len)
                 several = ", with several columns as FIRST,SECOND" if flag == "--target" else ""
                 ctx.fail(f"{flag} was given {times} times; give it once{several}.")
+
+    def _too_many(self, written: str, command: str) -> str:
+        """Return the message about an argument after the last one that the command takes."""
+        taken = [str(one.metavar) for one in self.params if one.param_type_name == "argument"]
+        known = {_key(flag) for one in self.params for flag in one.opts}
+        hints = [f"--{name} for {use}" for name, use in _USES.items() if name in known]
+        instead = f"; use {', '.join(hints)}" if hints else ""
+        return (
+            f"'{command}' takes {' '.join(taken) or 'no files'}, but got '{written}', too{instead}."
+        )
 
     def _instead(self, written: str) -> str | None:
         """Return what to write instead of an unknown option, if it has a purpose here."""

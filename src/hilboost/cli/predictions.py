@@ -37,7 +37,7 @@ def run_predict(job: PredictJob) -> None:
     out = None if job.out == STDIN else job.out
     if out is not None:
         check_output(out, [job.model, job.table])
-    model = load_model(job.model)
+    model = load_model(job.model, job.table)
     if job.coverage is not None:
         _check_calibrated(model, job.model)
     if job.proba and model.fitted_.codec.kind != "classes":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sized
+from pathlib import PurePath
 from typing import Any
 
 import numpy as np
@@ -99,5 +100,23 @@ def index_names(schema: Any) -> list[str]:
     return [name for name in stored if isinstance(name, str) and name in schema.names]
 
 
-READ_FIRST = "read the file first, as with pandas.read_csv or pandas.read_parquet"
-"""Advice where a path was passed instead of a table."""
+_READERS = {
+    **dict.fromkeys((".parquet", ".pq"), "pandas.read_parquet"),
+    **dict.fromkeys((".xlsx", ".xls", ".xlsm", ".ods"), "pandas.read_excel"),
+    **dict.fromkeys((".json", ".jsonl"), "pandas.read_json"),
+    **dict.fromkeys((".feather", ".arrow"), "pandas.read_feather"),
+    **dict.fromkeys((".svm", ".svmlight", ".libsvm"), "sklearn.datasets.load_svmlight_file"),
+    **dict.fromkeys((".pkl", ".pickle"), "pandas.read_pickle"),
+    **dict.fromkeys((".h5", ".hdf5"), "pandas.read_hdf"),
+    ".orc": "pandas.read_orc",
+    ".dta": "pandas.read_stata",
+    ".sav": "pandas.read_spss",
+    ".sas7bdat": "pandas.read_sas",
+    ".npy": "numpy.load",
+}
+
+
+def how_to_read_file(path: str) -> str:
+    """Name the function that reads a file with the suffix of this path; CSV if it is unknown."""
+    reader = _READERS.get(PurePath(path).suffix.lower(), "pandas.read_csv")
+    return f"read the file first, as with {reader}"

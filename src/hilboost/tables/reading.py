@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Set, ValuesView
 from dataclasses import dataclass, replace
 from io import IOBase
 from numbers import Real
-from os import PathLike
+from os import PathLike, fsdecode
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from hilboost.core.errors import InvalidData, InvalidType, MissingPackage, first
 from hilboost.core.labels import is_pandas
 from hilboost.core.words import with_article
 from hilboost.tables.arrays import (
-    READ_FIRST,
+    how_to_read_file,
     index_names,
     refuse_dates_and_complex,
     without_mask,
@@ -93,8 +93,10 @@ def _refuse_records(X: object) -> None:
 def _how_to_read(X: object) -> str:
     """Return how to get a table from an object that gives its rows one after the other."""
     package = type(X).__module__.partition(".")[0]
-    if isinstance(X, IOBase | PathLike | bytes) or package in ("csv", "_csv"):
-        return READ_FIRST
+    if isinstance(X, PathLike):
+        return how_to_read_file(fsdecode(X))
+    if isinstance(X, IOBase | bytes) or package in ("csv", "_csv"):
+        return how_to_read_file("")
     if package == "pandas":
         return "pass pandas.concat(X), or write it as Parquet for hilboost.stream.fit"
     return "pass X.read_all()" if package == "pyarrow" else "pass its rows, list(X)"

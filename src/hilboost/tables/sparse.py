@@ -38,7 +38,7 @@ _COMPRESSED = {"bsr": bsr_array, "csc": csc_array, "csr": csr_array}
 
 
 def _check_arrays(matrix: Any) -> None:
-    """Let SciPy check the arrays of a matrix as in a constructor."""
+    """Let SciPy check the arrays of a matrix, as it checks those of a new one."""
     kind, shape = matrix.format, matrix.shape
     if kind in _COMPRESSED:
         indices, starts = _integers(matrix.indices, matrix.indptr)

@@ -21,7 +21,7 @@ from hilboost.core.errors import (
     warn_caller,
 )
 from hilboost.core.words import with_article
-from hilboost.tables.arrays import READ_FIRST, refuse_dates_and_complex, without_mask
+from hilboost.tables.arrays import how_to_read_file, refuse_dates_and_complex, without_mask
 from hilboost.tables.blocks import DenseTable
 from hilboost.tables.encoding import encode, encode_array, learn, learn_array
 from hilboost.tables.files import FileTable
@@ -318,7 +318,7 @@ def _explained(X: Any, error: ValueError, names: Sequence[str] | None = None) ->
     if X is None:
         return InvalidData("X is None; pass a table with rows and columns.")
     if isinstance(X, str):
-        return InvalidData(f"X is the text {shown(X)}; {READ_FIRST}.")
+        return InvalidData(f"X is the text {shown(X)}; {how_to_read_file(X)}.")
     if message.startswith("Found array with dim"):
         return InvalidData(
             f"X has {np.ndim(X)} dimensions, but must have rows and columns; pass a table, such as "
