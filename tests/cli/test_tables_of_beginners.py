@@ -680,6 +680,21 @@ def test_leading_zeros_are_told(frame):
     assert len(hilboost.load("coded").fitted_.schema.columns[2].levels) == 9
 
 
+def test_codes_that_mean_missing_values_are_no_numbers(frame):
+    frame["zip"] = [f"{k % 9:05d}" if k % 7 else "00000" for k in range(N)]
+    frame.to_csv("codes.csv", index=False)
+    (note,) = notes(fit("codes.csv", "--missing", "00000"))
+    assert note.startswith("note: reading '00001' in data row 2 of 'zip' as the number 1; if")
+
+
+def test_rows_may_end_with_a_separator(frame):
+    header, *rows = frame.to_csv(index=False).splitlines()
+    Path("rows.csv").write_text("\n".join([header, *(f"{row}," for row in rows)]))
+    frame.to_csv("table.csv", index=False)
+    assert fit("rows.csv").exit_code == fit("table.csv", out="same").exit_code == 0
+    assert Path("model").read_bytes() == Path("same").read_bytes()
+
+
 def test_names_with_spaces_at_the_ends_are_told(frame):
     frame.rename(columns={"town": " town ", "size": "the size"}).to_csv("padded.csv", index=False)
     assert notes(fit("padded.csv")) == [

@@ -205,6 +205,7 @@ def test_a_fit_in_two_halves(loss):
     [
         ({"monotonic_cst": np.array([1, 0, -1])}, {"monotonic_cst": [1, 0, -1]}),
         ({"monotonic_cst": {"a": 1}}, {"monotonic_cst": {"a": 1}}),
+        ({"monotonic_cst": {0: 1, "c": -1}}, {"monotonic_cst": {"0": 1, "c": -1}}),
         ({"interaction_cst": [{2, 0}, (1,)]}, {"interaction_cst": [[0, 2], [1]]}),
         ({"interaction_cst": [["c", 1, 0], ("b",)]}, {"interaction_cst": [[0, 1, "c"], ["b"]]}),
         ({"interaction_cst": "pairwise"}, {"interaction_cst": "pairwise"}),
@@ -318,6 +319,7 @@ A_SEQUENCE = "must be a sequence with one number per column"
         ({"monotonic_cst": ["up", "", ""]}, "has 'up' for column 0"),
         ({"monotonic_cst": {"a": 1}}, "X has no column names; pass X as a data frame"),
         ({"monotonic_cst": {3: 1}}, "does not have: 3; use indices from 0 to 2"),
+        ({"monotonic_cst": {0: 1, "0": -1}}, "the same column by index and by name: 0, '0'; keep"),
         ({"interaction_cst": [0, 1]}, r"has 0 at position 0; each entry must.* as \[{0, 1}\]"),
         ({"interaction_cst": [{0}, {0.5}]}, "has {0.5} at position 1"),
         ({"interaction_cst": [{0}, {"a"}]}, "does not have: 'a'; X has no column names"),

@@ -20,7 +20,7 @@ class Region:
             for below, above in pairwise(np.unique(here)):
                 sides = [rows[here <= below], rows[here > below]]
                 sums = [(direction[side].sum(), len(side)) for side in sides]
-                gain = split_gain(score_of_sides(*sums, 0.0), parent)
+                gain = split_gain(score_of_sides(*sums, 0.0), parent, *map(len, sides))
                 if min(map(len, sides)) >= min_samples_leaf and gain > self.gain:
                     self.gain, self.sides = gain, sides
                     self.split = column, (below + above - 1) // 2

@@ -111,6 +111,13 @@ def test_the_fault_is_named(name, said):
     refused(InvalidData, said, check_sparse, BROKEN[name]())
 
 
+def test_indices_that_are_no_arrays_and_values_of_any_kind():
+    listed = exchanged(sp.coo_array, coords=lambda a: ([None] * len(a[0]), a[1]))
+    refused(InvalidData, "its indices are not integers", check_sparse, listed)
+    check_sparse(exchanged(sp.csr_array, indices=lambda a: a.tolist()))
+    check_sparse(exchanged(bsr, data=lambda a: a.astype(np.float16)))
+
+
 def test_other_doors():
     broken = BROKEN["csr far index"]()
     square = changed(lambda X: sp.csr_array(X[:D]), "indices", (3,), 10**8)

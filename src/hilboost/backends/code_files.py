@@ -6,7 +6,7 @@ Folders, in the order in which they are asked::
                                 package's __pycache__
     hilboost/native             comes with wheels, and nothing is written to it
     `-- 5e0c23f0bb3f27ac        the content of all sources with compiled functions
-        `-- backends.logistic.logistic_gradients-0f4c1a9be6e3d7c2.code
+        `-- backends.loss_gradients.logistic_gradients-0f4c1a9be6e3d7c2.code
 
 Names depend on contents alone, not on times or paths of sources, so that code stays valid when the
 same version is installed again or elsewhere. Code for a level of processors (x86-64-v3) is used on

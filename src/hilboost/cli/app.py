@@ -207,7 +207,9 @@ def demo(
     required("matplotlib", "hilboost demo")
     from hilboost.cli.reproduce import find_clone, module_of
 
-    module_of(find_clone("The demo is"), "examples.demo").run_demo(out, quick=quick)
+    module_of(find_clone("The demo is", "examples/demo.py") / "examples", "demo").run_demo(
+        out, quick=quick
+    )
 
 
 @_command()
@@ -273,7 +275,7 @@ def reproduce(
     """Reproduce published results. Requires a clone of the repository."""
     from hilboost.cli.reproduce import find_clone, module_of
 
-    clone = find_clone("The claims are")
+    clone = find_clone("The claims are", "benchmarks")
     command, folder = module_of(clone, "reproductions.command"), clone / "reproductions"
     if show or key is None:
         typer.echo(command.list_claims(folder))

@@ -197,6 +197,7 @@ def _read_csv(
                 )
         with open_csv(path, data, packed) as source:
             form |= {"header": None, "dtype": str, "keep_default_na": False}
+            form |= {"usecols": range(frame.shape[1])}  # rows may end with a separator
             texts = pd.read_csv(source, **form, nrows=_ROWS_OF_CODES + 1)
         _refuse_duplicates(path, texts.iloc[0])
         _note_codes(frame, texts[1:])
@@ -224,6 +225,7 @@ def _note_codes(frame: "pd.DataFrame", texts: "pd.DataFrame") -> None:
     """Print a note about columns of numbers whose first texts have leading zeros."""
     for name, place in zip(frame.columns, texts, strict=True):
         codes = texts[place].str.fullmatch(r"\s*0\d+\s*", na=False).to_numpy()
+        codes = codes & frame[name].iloc[: len(codes)].notna().to_numpy()
         if codes.any() and frame[name].dtype.kind in "iuf":
             row = int(codes.argmax())
             note(

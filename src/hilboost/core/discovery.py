@@ -7,9 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache, partial
 from importlib import import_module
-from inspect import isabstract
 from operator import itemgetter
-from pkgutil import walk_packages
 from types import MappingProxyType, ModuleType
 from typing import Any, TypeVar
 
@@ -55,6 +53,8 @@ T = TypeVar("T")
 
 def classes_in(package: str, base: type[T]) -> Iterator[type[T]]:
     """Find the concrete subclasses of ``base`` that the modules of a package define, in order."""
+    from inspect import isabstract  # not for every import of the library
+
     for module in modules_in(package):
         for value in vars(module).values():
             if (
@@ -80,6 +80,8 @@ def class_in(package: str) -> Callable[[str], type | None]:
 @cache
 def modules_in(package: str) -> tuple[ModuleType, ...]:
     """Import all modules of a package and its subpackages, ordered by name."""
+    from pkgutil import walk_packages
+
     root = import_module(package)
     found = walk_packages(root.__path__, f"{package}.")
     return tuple(import_module(module.name) for module in sorted(found, key=lambda m: m.name))

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Collection, Sequence
 from difflib import get_close_matches
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from hilboost.core.discovery import by_word
@@ -15,6 +13,9 @@ from hilboost.core.discovery import by_word
 
 @cache
 def _tables() -> dict[str, Any]:
+    import tomllib  # only messages read the tables
+    from importlib.resources import files
+
     text = files("hilboost.estimators").joinpath("peers.toml").read_text(encoding="utf-8")
     return tomllib.loads(text)
 

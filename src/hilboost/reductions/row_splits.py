@@ -155,7 +155,7 @@ def _places(roles: NDArray[np.int8]) -> tuple[NDArray[np.intp], NDArray[np.intp]
 
 
 def _numbers_here(target: Target) -> Any:
-    """Places of the rows that are here among those of all workers."""
+    """Find the places of the rows that are here in the table, from all workers."""
     return draws.renumbered(target, slice(None)).numbers if target.is_divided else slice(None)
 
 

@@ -52,7 +52,7 @@ def whole_target(target: Target) -> Target:
 
 
 def whole_dependence(target: Target) -> Dependence | None:
-    """Return by what the rows of all workers are held out, in the order of the table."""
+    """Gather from all workers by what their rows are held out, in the order of the table."""
     found = target.dependence
     if found is None or not target.is_divided:
         return found

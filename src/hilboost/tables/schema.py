@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
+from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
@@ -145,11 +146,15 @@ def positions(
     parameter: str, wanted: Iterable[Any], d: int, names: Sequence[str] | None
 ) -> list[int]:
     """Return the indices of columns that a parameter gives by index or by name."""
-    known: dict[Any, int] = {k: k for k in range(d)}
-    known |= {name: k for k, name in enumerate(names or ())}
-    unknown = [column for column in wanted if column not in known]
+    by_name = {name: k for k, name in enumerate(names or ())}
+    columns = list(wanted)
+    found = [
+        column if isinstance(column, Integral) and 0 <= column < d else by_name.get(column)
+        for column in columns
+    ]
+    unknown = [one for one, k in zip(columns, found, strict=True) if k is None]
     if not unknown:
-        return [known[column] for column in wanted]
+        return [int(k) for k in found if k is not None]
     remedy = f"use indices from 0 to {d - 1}"
     if isinstance(unknown[0], str):
         remedy = f"X has no column names; pass X as a data frame, or {remedy}"

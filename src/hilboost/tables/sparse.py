@@ -40,15 +40,17 @@ _COMPRESSED = {"bsr": bsr_array, "csc": csc_array, "csr": csr_array}
 def _check_arrays(matrix: Any) -> None:
     """Let SciPy check the arrays of a matrix, as it checks those of a new one."""
     kind, shape = matrix.format, matrix.shape
+    if kind in (*_COMPRESSED, "dia", "coo"):
+        zeros = np.broadcast_to(np.int8(0), np.shape(matrix.data))  # other checks are of values
     if kind in _COMPRESSED:
         indices, starts = _integers(matrix.indices, matrix.indptr)
         if (starts[1:] < starts[:-1]).any():
             raise ValueError("indptr decreases")
-        _COMPRESSED[kind]((matrix.data, indices, starts), shape=shape).check_format()
+        _COMPRESSED[kind]((zeros, indices, starts), shape=shape).check_format()
     elif kind == "dia":
-        dia_array((matrix.data, *_integers(matrix.offsets)), shape=shape)
+        dia_array((zeros, *_integers(matrix.offsets)), shape=shape)
     elif kind == "coo":
-        coo_array((matrix.data, tuple(_integers(*matrix.coords))), shape=shape)
+        coo_array((zeros, tuple(_integers(*matrix.coords))), shape=shape)
     elif kind == "dok":
         places = np.array(list(matrix.keys()), dtype=np.int64).reshape(-1, 2)
         coo_array((list(matrix.values()), tuple(places.T)), shape=shape)
@@ -61,8 +63,9 @@ def _check_arrays(matrix: Any) -> None:
         coo_array((values, (rows, np.array(columns, dtype=np.int64))), shape=shape)
 
 
-def _integers(*arrays: NDArray[Any]) -> Sequence[NDArray[Any]]:
+def _integers(*indices: Any) -> Sequence[NDArray[Any]]:
     """Reject indices that SciPy would convert to integers."""
+    arrays = [np.asarray(array) for array in indices]
     if any(array.dtype.kind not in "iu" for array in arrays):
         raise ValueError("its indices are not integers")
     return arrays

@@ -56,13 +56,8 @@ class GroupLossContract(GradientContract):
             return np.asarray(drawn[0])
         return rng.integers(4, size=n)
 
-    def draw(self, weighted: bool = False) -> tuple[Loss, Target, Floats]:
+    def draw(self) -> tuple[Loss, Target, Floats]:
         """Return a loss, a target, and ``raw``, with ties.
-
-        Parameters
-        ----------
-        weighted : bool
-            Has no effect: the target has no weights.
 
         Returns
         -------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -24,15 +24,17 @@ _LONGEST_STEP = 10.0  # Newton steps beyond it overshoot, and may be shortened t
 class GradientContract(Contract):
     """Checks of the values and derivatives of any loss."""
 
-    _weighted: ClassVar[bool] = False
-
-    def draw(self, weighted: bool = False) -> tuple[Loss, Target, Floats]:
+    def draw(self) -> tuple[Loss, Target, Floats]:
         """Return a loss, a target, and ``raw``."""
         raise NotImplementedError
 
+    def _draw_weighted(self) -> tuple[Loss, Target, Floats]:
+        """Do the same, with weights if the contract has any."""
+        return self.draw()
+
     def test_the_target_is_accepted(self) -> None:
         """``check`` accepts valid targets."""
-        loss, target, _ = self.draw(self._weighted)
+        loss, target, _ = self._draw_weighted()
         loss.check(target)
 
     def test_shapes(self) -> None:
@@ -59,7 +61,7 @@ class GradientContract(Contract):
     def test_inputs_are_not_changed(self) -> None:
         """The methods do not modify ``raw`` or the target, in either memory layout."""
         for order in ("C", "F"):
-            loss, target, raw = self.draw(self._weighted)
+            loss, target, raw = self._draw_weighted()
             raw = np.array(raw, order=order)
             arrays = [one for one in (raw, target.y, target.weight) if one is not None]
             copies = read_only(*arrays)
@@ -115,7 +117,6 @@ class LossContract(GradientContract, BoostingContract):
     classifier: bool = False
     hessian: Literal["exact", "bound"] | float = "exact"
     best_leaves: bool = True
-    _weighted = True
 
     @classmethod
     def of(cls, part: Any, *arrays: Any, **attributes: Any) -> Self:
@@ -172,6 +173,9 @@ class LossContract(GradientContract, BoostingContract):
         target = Target(y, rng.uniform(0.2, 3, _N) if weighted else None)
         start = loss.initial_raw(target)
         return loss, target, start + rng.normal(size=(_N, len(start))) * 0.7
+
+    def _draw_weighted(self) -> tuple[Loss, Target, Floats]:
+        return self.draw(weighted=True)
 
     def test_gradient_is_the_derivative_of_the_value(self) -> None:
         """The negative gradient agrees with central differences."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from hilboost.core.errors import InvalidParameter, shown
+from hilboost.core.errors import InvalidParameter, first_few, shown
 from hilboost.core.words import counted
 from hilboost.tables.schema import positions
 
@@ -19,7 +19,15 @@ def monotonic_directions(given: Any, d: int, names: Sequence[str] | None) -> tup
     if given is None:
         return ()
     if isinstance(given, Mapping):
-        columns = positions("monotonic_cst", given, d, names)
+        # Model files hold indices as text.
+        keys = [int(k) if _is_index(k) and k not in (names or ()) else k for k in given]
+        columns = positions("monotonic_cst", keys, d, names)
+        twice = [k for k, column in zip(given, columns, strict=True) if columns.count(column) > 1]
+        if twice:
+            raise InvalidParameter(
+                f"monotonic_cst has the same column by index and by name: {first_few(twice)}; keep "
+                "one of them."
+            )
         by_column = dict(zip(columns, given.values(), strict=True))
         given = [by_column.get(k, 0) for k in range(d)]
     try:
@@ -47,6 +55,10 @@ def monotonic_directions(given: Any, d: int, names: Sequence[str] | None) -> tup
             "1 (increasing), -1 (decreasing) or 0."
         )
     return tuple(int(x) for x in directions) if directions.any() else ()
+
+
+def _is_index(key: object) -> bool:
+    return isinstance(key, str) and key.isdecimal()
 
 
 def interaction_groups(

@@ -286,16 +286,42 @@ def _causes(name: str, column: NDArray[Any]) -> Floats:
     return cause
 
 
-def refuse_pairs(y: object) -> None:
+def refuse_pairs(y: object, n: int) -> None:
     """Reject pairs of events and times in any order, which NumPy would convert to numbers."""
-    rows = y if isinstance(y, list | tuple) else np.asarray(as_array(y, "y"))
-    if isinstance(rows, np.ndarray) and rows.dtype.kind != "O":
+    if not isinstance(y, list | tuple):
+        y = np.asarray(as_array(y, "y"))
+        if y.dtype.kind != "O":
+            return
+    found = _columns_of_pairs(y, n)
+    if found is None:
         return
-    pairs: list[Any] = [pair for pair in rows if isinstance(pair, Sized) and len(pair) == 2]
-    values = (value for pair in pairs for value in pair)
-    if len(pairs) == len(rows) and any(isinstance(value, bool | np.bool_) for value in values):
-        raise InvalidData(
-            "y holds pairs of events and times; pass a structured array whose fields have the "
-            "order of the pairs, such as np.array(list(map(tuple, y)), dtype=[('event', bool), "
-            "('time', float)])."
+    columns, what, rows = found
+    fields = {"'event', bool": np.asarray(columns[0]), "'time', float": np.asarray(columns[1])}
+    dtype = list(fields)
+    if (_by_type(fields) or _by_values(fields)) == dtype[1]:
+        dtype.reverse()
+    raise InvalidData(
+        f"y {what}; pass a structured array, such as np.array({rows}, "
+        f"dtype=[({dtype[0]}), ({dtype[1]})])."
+    )
+
+
+def _columns_of_pairs(y: Any, n: int) -> tuple[Sequence[Any], str, str] | None:
+    """The two columns, what they are, and how to list their rows."""
+    kind = type(y).__name__.removeprefix("nd")
+    if kind in ("list", "tuple") and len(y) == 2 and n != 2 and all(np.ndim(v) == 1 for v in y):
+        return (
+            y,
+            f"is a {kind} of two {'arrays' if kind == 'tuple' else 'columns'}",
+            "list(zip(*y))",
         )
+    if not len(y) or not all(isinstance(pair, Sized) and len(pair) == 2 for pair in y):
+        return None
+    columns = list(zip(*y, strict=True))
+    if any(isinstance(value, bool | np.bool_) for value in (*columns[0], *columns[1])):
+        return (
+            columns,
+            f"is {'an' if kind == 'array' else 'a'} {kind} of events and times",
+            "list(map(tuple, y))",
+        )
+    return None

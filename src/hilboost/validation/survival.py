@@ -34,7 +34,7 @@ def check_times(y: object, n: int, intervals: bool = True) -> tuple[Floats, Floa
     """
     events = events_in(y)
     if events is None:
-        refuse_pairs(y)
+        refuse_pairs(y, n)
         lower, upper = _of_bounds(np.asarray(as_array(y, "y")))
         if named_columns(y, "y") is None:
             events = events_in_columns(lower, upper, intervals)

@@ -183,7 +183,8 @@ class Partitions:
 
     def dependence(self, estimator: Any, target: Target) -> Dependence | None:
         """Return by what the rows that are here are held out."""
-        works = [(number, partial(_groups_and_times, one)) for number, one in self._given.items()]
+        given = sorted(self._given.items())
+        works = [(number, partial(_groups_and_times, one)) for number, one in given]
         own = agreed(self._exchange, works, self._of)
         everything = [one for part in self._exchange.objects(own) for one in part.items()]
         parts = [both for _, both in sorted(everything, key=lambda one: one[0])]
@@ -302,12 +303,11 @@ def _groups_and_times(partition: Partition) -> tuple[NDArray[Any] | None, NDArra
 def _united(name: str, parts: Sequence[NDArray[Any] | None]) -> NDArray[Any] | None:
     """Put the groups or times of the rows of all partitions together."""
     filled = [part for part in parts if part is not None]
-    kinds = {part.dtype.kind for part in filled} & {"U", "M"}
-    if any(part.dtype.kind not in kinds for part in filled) and kinds:
-        what = "text" if kinds == {"U"} else "dates"
+    first, *others = {part.dtype.kind: part.dtype for part in filled}.values() or [None]
+    if others:  # numbers of different kinds may be rounded
         raise InvalidData(
-            f"{name} holds {what} in some partitions and numbers in others; convert it to the same "
-            "dtype in all partitions."
+            f"{name} holds {first} in some partitions and {others[0]} in others; convert it to the "
+            "same dtype in all partitions."
         )
     return np.concatenate(filled) if filled else None
 
