@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
-from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
@@ -149,7 +148,7 @@ def positions(
     by_name = {name: k for k, name in enumerate(names or ())}
     columns = list(wanted)
     found = [
-        column if isinstance(column, Integral) and 0 <= column < d else by_name.get(column)
+        column if isinstance(column, (int, np.integer)) and 0 <= column < d else by_name.get(column)
         for column in columns
     ]
     unknown = [one for one, k in zip(columns, found, strict=True) if k is None]
