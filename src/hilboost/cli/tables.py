@@ -249,7 +249,7 @@ def _head(path: Path) -> bytes:
         return file.read(HEAD)
 
 
-def _refuse_duplicates(path: Path, header: "pd.Series[Any]") -> None:
+def _refuse_duplicates(path: Path, header: Any) -> None:
     twice = header[(header != "") & header.duplicated()]
     if len(twice):
         raise CliError(f"'{path}' has two columns named '{twice.iloc[0]}'; rename or remove one.")
