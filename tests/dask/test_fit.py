@@ -8,6 +8,7 @@ import signal
 import subprocess
 import threading
 import time
+from concurrent.futures import CancelledError
 from ssl import SSLSocket
 
 import numpy as np
@@ -39,7 +40,7 @@ from tests.dask.loaded import FORKED, load_before_forking
 
 import hilboost.dask
 from hilboost.dask import session
-from hilboost.dask.cluster import _forget, evenly
+from hilboost.dask.cluster import _forget, evenly, outcome_of
 from hilboost.workers.exchange import SocketExchange
 
 pytestmark = pytest.mark.filterwarnings("default")  # those of dask and its dependencies
@@ -347,6 +348,17 @@ def test_a_worker_that_dies_changes_nothing(client, alone, place):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("error", [TimeoutError, CancelledError])
+def test_a_worker_that_is_lost_after_its_session(error):
+    class Session:
+        status = "finished"
+
+        def result(self, timeout):
+            raise error
+
+    assert outcome_of(Session(), 1.0).lost == "a worker was lost after the end of its session."
+
+
 def test_workers_that_join_have_their_part_after_the_next_loss(caplog):
     first, endless = [], clone(MODEL).set_params(n_estimators=5000)
 

@@ -206,7 +206,7 @@ class ClusterFit:
                 if session.status == "pending":
                     continue
                 del open_sessions[worker]
-                outcomes.append(_outcome(session))
+                outcomes.append(outcome_of(session, self.timeout))
             there = self._workers()
             self._prepare(there)
             for worker in [worker for worker in open_sessions if worker not in there]:
@@ -277,9 +277,12 @@ def asked(
     return dict(zip(workers, client.sync(ask_all), strict=True))
 
 
-def _outcome(session: Future) -> Outcome:
+def outcome_of(session: Future, timeout: float) -> Outcome:
+    """Return how a session has ended, which is not known if its worker is lost afterwards."""
     if session.status == "finished":
-        return session.result()
+        with suppress(TimeoutError, CancelledError):  # Dask would wait for the same worker
+            return session.result(timeout)
+        return Outcome(lost="a worker was lost after the end of its session.")
     return Outcome(lost=f"the session ended with status {session.status!r}.")
 
 
