@@ -108,9 +108,9 @@ def test_tiles_of_a_matrix_that_is_not_positive():
                 array_api.cholesky(matrix, team=team)
 
 
-def test_other_threads_run_meanwhile():
+def seen_meanwhile(function):
+    """How often another thread looks at the clock after the first quarter of a call."""
     began, ended, seen = threading.Event(), threading.Event(), []
-    matrix = np.eye(1500, order="F")
 
     def watch():
         began.wait()
@@ -121,12 +121,19 @@ def test_other_threads_run_meanwhile():
     thread.start()
     began.set()
     before = time.perf_counter()
-    lapack.factor(matrix, lower=True)
+    function()
     after = time.perf_counter()
     ended.set()
     thread.join()
-    middle = [one for one in seen if before + 0.25 * (after - before) < one < after]
-    assert len(middle) > 10
+    return sum(before + 0.25 * (after - before) < one < after for one in seen)
+
+
+def test_other_threads_run_meanwhile():
+    matrix = np.eye(1500, order="F")
+    # On a busy machine, the other thread may have no processor once.
+    assert any(
+        seen_meanwhile(lambda: lapack.factor(matrix.copy("F"), lower=True)) > 10 for _ in range(5)
+    )
 
 
 @pytest.mark.parametrize("n", [1, 128, 129, 600])

@@ -178,8 +178,8 @@ def test_seconds_of_the_stages_add_up():
     model = estimator("numbers", subsample=0.8, early_stopping=False).fit(X, y)
     seconds = model.fitted_.history.seconds
     assert len(seconds) == 40
-    assert (seconds > 0).all()
-    assert seconds.max() < 0.5 * seconds.sum()
+    # An interruption may make any stage long, but none so short.
+    assert (seconds > 0.1 * np.median(seconds)).all()
 
 
 @pytest.mark.parametrize(
