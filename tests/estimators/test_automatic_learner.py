@@ -605,3 +605,17 @@ def test_the_kernel_machine_does_no_harm(make):
             model.set_params(categorical_features=categories).fit(table[:half], target[:half])
             errors.append(np.sqrt(np.mean((model.predict(table[half:]) - target[half:]) ** 2)))
     assert errors[0] <= 1.015 * errors[1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("adds_little", [False, True])
+def test_a_kernel_machine_that_adds_little_has_few_centers(adds_little, monkeypatch):
+    monkeypatch.setattr(kernel_candidates, "_CENTERS_OF_LITTLE_GAIN", 700)
+    rng = np.random.default_rng(1)
+    table = rng.uniform(-2, 2, size=(3100, 3))
+    target = np.sin(2 * table[:, 0]) + table[:, 1] * table[:, 2]
+    if adds_little:
+        target += 6.0 * (np.floor(4 * table[:, 0]) % 2) + rng.normal(size=3100)
+    part = BoostingRegressor(**FEW).fit(table, target).parts_["kernel"]
+    assert 0.01 < part.gain < 0.1 if adds_little else part.gain > 0.1
+    assert part.n_centers == 700 if adds_little else part.n_centers > 700

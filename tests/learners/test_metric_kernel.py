@@ -12,11 +12,8 @@ from hilboost.core.errors import InvalidParameter
 from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
 from hilboost.learners.kernel_machine.inputs import encoded_features, level_numbers
-from hilboost.learners.kernel_machine.metric_learner import (
-    MetricKernelLearner,
-    NormalEquations,
-    System,
-)
+from hilboost.learners.kernel_machine.metric_learner import MetricKernelLearner
+from hilboost.learners.kernel_machine.metric_systems import NormalEquations, System
 from hilboost.learners.kernel_machine.tuning import refined_metrics as rotation
 from hilboost.learners.kernel_machine.tuning.metric import Metric, Problem, learned_metric
 from hilboost.learners.kernel_machine.tuning.scoring import Rows
@@ -40,17 +37,18 @@ def fit(table, target, weight=None, rows=None, **parameters):
 
 
 @pytest.mark.parametrize("weight", [np.ones(60), W])
-def test_errors_are_those_of_fits_without_each_row(weight):
+@pytest.mark.parametrize(("ridge", "digits"), [(0.05, 1e-5), (5e-4, 1e-8)])  # single, and double
+def test_errors_are_those_of_fits_without_each_row(weight, ridge, digits):
     Y0 = Y - np.average(Y, axis=0, weights=weight)
     problem = Problem(Z, Y0, weight)
-    found = problem.best(SCALES, (1.3,), (0.05,))
+    found = problem.best(SCALES, (1.3,), (ridge,))
     K = matern(Z * found.axes / 1.3, Z * found.axes / 1.3)
     errors = []
     for i in range(len(Z)):
         rest = np.arange(len(Z)) != i
-        alpha = np.linalg.solve(K[np.ix_(rest, rest)] + np.diag(0.05 / weight[rest]), Y0[rest])
+        alpha = np.linalg.solve(K[np.ix_(rest, rest)] + np.diag(ridge / weight[rest]), Y0[rest])
         errors.append(((Y0[i] - K[i, rest] @ alpha) ** 2).sum())
-    assert found.error == pytest.approx(np.average(errors, weights=weight), rel=1e-8)
+    assert found.error == pytest.approx(np.average(errors, weights=weight), rel=digits)
 
 
 def test_scales_are_root_mean_squared_derivatives():
@@ -204,14 +202,27 @@ def test_a_smaller_ridge_is_found_with_more_rows():
     target = np.sin(table[:, :1]).astype(float)
     system = System.of(table, Rows.of(table, target), ThreadTeam())
     held = np.arange(0, 300, 5)
-    ridge, error = system.better_ridge(held, 1.0)
+    ridge, error = system.judged_by(held).better_ridge(1.0)
     assert ridge == pytest.approx(0.03)
     learned = np.setdiff1d(np.arange(300), held)
     weights, mean = system.solved(learned, ridge)
     K = matern(table, table)
     assert error == pytest.approx(((target - mean - K @ weights)[held] ** 2).mean(), rel=1e-3)
     noise = System.of(table, Rows.of(table, RNG.normal(size=(300, 1))), ThreadTeam())
-    assert noise.better_ridge(held, 1.0)[0] == 1.0
+    assert noise.judged_by(held).better_ridge(1.0)[0] == 1.0
+
+
+@pytest.mark.parametrize("weight", [None, W])
+@pytest.mark.parametrize(("ridge", "digits"), [(0.1, 1e-5), (5e-4, 1e-12)])  # single, and double
+def test_fits_that_are_judged_are_those_to_the_other_rows(weight, ridge, digits):
+    system, held = System.of(Z, Rows.of(Z, Y, weight), ThreadTeam()), np.arange(0, 60, 5)
+    judged = system.judged_by(held)
+    weights, mean = system.solved(np.setdiff1d(np.arange(60), held), ridge)
+    found, its_mean = judged.fit(ridge)
+    np.testing.assert_array_equal(its_mean, mean)
+    np.testing.assert_allclose(found, weights, atol=digits * np.abs(weights).max() / ridge)
+    outputs = system.K[held] @ weights
+    np.testing.assert_allclose(judged.outputs(ridge), outputs, atol=digits * np.ptp(Y))
 
 
 @pytest.mark.parametrize("weight", [None, W])
@@ -225,12 +236,12 @@ def test_the_error_with_fewer_centers_is_that_of_least_squares(weight):
     weights = np.linalg.solve(A, K[learned].T @ (w_learned * (Y[learned] - mean)))
     residual = Y[held] - mean - K[held] @ weights
     expected = np.average((residual**2).sum(axis=1), weights=w[held])
-    assert system.error_of_centers(held, 0.1, 2) == pytest.approx(expected, rel=1e-6)
+    assert system.judged_by(held).error_of_centers(0.1, 2) == pytest.approx(expected, rel=1e-6)
     every = np.average(  # every row as a center is a ridge regression of all rows
         ((Y - mean - system.K @ system.solved(learned, 0.1)[0])[held] ** 2).sum(axis=1),
         weights=w[held],
     )
-    assert system.error_of_centers(held, 0.1, 1) == pytest.approx(every, rel=1e-4)
+    assert system.judged_by(held).error_of_centers(0.1, 1) == pytest.approx(every, rel=1e-4)
 
 
 def as_they_are(table):

@@ -16,12 +16,8 @@ from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats
 from hilboost.core.target import Target
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
-from hilboost.learners.kernel_machine.metric_learner import (
-    MetricKernelLearner,
-    MetricSpace,
-    NormalEquations,
-    System,
-)
+from hilboost.learners.kernel_machine.metric_learner import MetricKernelLearner, MetricSpace
+from hilboost.learners.kernel_machine.metric_systems import JudgedSystem, NormalEquations, System
 from hilboost.learners.kernel_machine.tuning.scoring import Rows
 from hilboost.reductions.row_splits import once, parts
 
@@ -30,6 +26,7 @@ CENTERS_OF_OWN_METRICS = 1500
 MOST_ROWS_AT_ONCE = 3000  # with more rows, a fit to some of them comes first
 _PARTS = 5  # of the rows, if there are no folds
 FEW_ROWS = 1000  # of which a fold is too small to judge a machine
+_CENTERS_OF_LITTLE_GAIN = 2500
 _SHARES = (4, 2)  # of rows that are centers, as one in so many
 _AS_GOOD = 1.01  # factor of the error with which these suffice
 ROWS_PER_CENTER = 1.5  # with fewer, systems of all rows take less time than least squares
@@ -118,6 +115,10 @@ class KernelMachines(ABC):
         """Fit the machines of several members."""
         return [self.model(member) for member in members]
 
+    def limit_centers(self) -> None:
+        """Let the whole machine have few centers, because it adds little to the trees."""
+        return
+
     def final(self, machines: Sequence[KernelExpansion]) -> list[KernelExpansion]:
         """Return the machines of the model, for those that were weighed against the trees."""
         return list(machines)
@@ -143,6 +144,11 @@ class SharedCenters(KernelMachines):
         """If there are many rows, a fit that takes little time comes first."""
         few = len(self._table) <= MOST_ROWS_AT_ONCE
         return super().trials() if few else [self._with_some_rows, *super().trials()]
+
+    def limit_centers(self) -> None:
+        """Let the whole machine have as many centers as that of a small table."""
+        n_centers = min(self._learner.n_centers, _CENTERS_OF_LITTLE_GAIN)
+        self._learner = replace(self._learner, n_centers=n_centers)
 
     def model(self, member: int) -> KernelExpansion:
         """Fit the machine of a member, by least squares if not all rows are centers."""
@@ -183,7 +189,7 @@ class SharedCenters(KernelMachines):
         """Half of the rows of the search or all, if a quarter or half of these suffice there."""
         some, most, (ridge, error) = self._some, self._learner.n_centers, self._better_ridge
         for share in _SHARES if len(some.rows) >= MOST_ROWS_OF_OWN_METRICS else ():
-            if some.system.error_of_centers(some.held, ridge, share) < _AS_GOOD * error:
+            if some.judged.error_of_centers(ridge, share) < _AS_GOOD * error:
                 return min(most, 2 * len(some.rows) // share)
         return most
 
@@ -214,10 +220,9 @@ class SharedCenters(KernelMachines):
         return centers, equations, ridge
 
     def _with_some_rows(self) -> KernelExpansion:
-        """A fit to some rows of the first member."""
+        """A fit to most of some rows of the first member."""
         some = self._some
-        weights, _ = some.system.solved(np.arange(len(some.rows)), some.space.ridge)
-        return some.space.expansion(some.centers, weights)
+        return some.space.expansion(some.centers, some.judged.fit(some.space.ridge)[0])
 
     @cached_property
     def _some(self) -> _SomeRows:
@@ -234,7 +239,7 @@ class SharedCenters(KernelMachines):
     def _better_ridge(self) -> tuple[float, float]:
         """The ridge that suits more rows than the search used, and its error on some of them."""
         some = self._some
-        return some.system.better_ridge(some.held, some.space.ridge)
+        return some.judged.better_ridge(some.space.ridge)
 
 
 @dataclass(frozen=True)
@@ -254,16 +259,15 @@ class _SomeRows:
         return self.space.features(self.rows.X, self.precision)
 
     @cached_property
-    def system(self) -> System:
-        """The linear system of all rows."""
-        return System.of(self.centers, self.rows, self.team, self.space.kernel)
+    def judged(self) -> JudgedSystem:
+        """Fits to most rows, which the others judge."""
+        system = System.of(self.centers, self.rows, self.team, self.space.kernel)
+        return system.judged_by(self.held)
 
     @property
     def outputs(self) -> Floats:
         """Outputs for the rows that are held out, by a fit to the others."""
-        learned = np.delete(np.arange(len(self.rows)), self.held)
-        weights, _ = self.system.solved(learned, self.space.ridge)
-        return self.system.K[self.held] @ weights
+        return self.judged.outputs(self.space.ridge)
 
     def with_best_length(self, drawn: NDArray[np.uint32], loss_of: LossOfRows | None) -> _SomeRows:
         """Compare longer length scales by the loss of ``drawn`` rows, if it is not least squares.

@@ -193,9 +193,14 @@ class KernelTrial:
 
     def _by_first_member(self, trees: Floats, least: float = -math.inf) -> HeldOutOutputs:
         """By the held-out rows of the first member."""
-        target, n_trials = self._held[0][1], len(self._machines.trials())
-        trials = (self._outputs(target, trees, self._trial(k)) for k in range(n_trials))
-        return decisive(trials, least)
+        return decisive(self._trials_of_first_member(trees), least)
+
+    def _trials_of_first_member(self, trees: Floats) -> Iterator[HeldOutOutputs]:
+        for k in range(len(self._machines.trials())):
+            found = self._outputs(self._held[0][1], trees, self._trial(k))
+            yield found
+            if found.blend.gain < _LARGE_GAIN / 2:
+                self._machines.limit_centers()
 
     def _by_most_rows(self, trees: list[Floats]) -> tuple[HeldOutOutputs, bool]:
         """By the first machine with as many rows as it has; also whether to fit the others.

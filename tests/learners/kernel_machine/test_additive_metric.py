@@ -13,7 +13,8 @@ from hilboost import BoostingRegressor
 from hilboost.backends.threads import ThreadTeam
 from hilboost.kernels import Additive
 from hilboost.kernels.marginal_likelihood import negative_log_likelihood
-from hilboost.learners.kernel_machine.metric_learner import MetricKernelLearner, System
+from hilboost.learners.kernel_machine.metric_learner import MetricKernelLearner
+from hilboost.learners.kernel_machine.metric_systems import System
 from hilboost.learners.kernel_machine.tuning.metric import learned_metric
 from hilboost.learners.kernel_machine.tuning.refined_metrics import additive_metric
 from hilboost.learners.kernel_machine.tuning.scoring import Rows

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from operator import itemgetter
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.backends import array_api, lapack
+from hilboost.backends import array_api
 from hilboost.backends.random_bits import Purpose, key_of
 from hilboost.backends.row_draws import draw_rows
 from hilboost.backends.threads import ThreadTeam
@@ -23,217 +21,22 @@ from hilboost.core.gradients import Gradients
 from hilboost.core.learner import Learner
 from hilboost.core.row_sample import RowSample
 from hilboost.kernels import Kernel
-from hilboost.kernels.gram import evaluate, row_blocks
 from hilboost.learners.kernel_machine.expansion import KernelExpansion, kernel_with
 from hilboost.learners.kernel_machine.feature_map import FeatureMap
 from hilboost.learners.kernel_machine.inputs import encoded_features
+from hilboost.learners.kernel_machine.metric_systems import NormalEquations, System
 from hilboost.learners.kernel_machine.tuning.metric import (
     KERNEL,
-    SMALLEST_RIDGE,
     Path,
     Problem,
     learned_metric,
 )
 from hilboost.learners.kernel_machine.tuning.refined_metrics import refined_metrics
-from hilboost.learners.kernel_machine.tuning.scoring import Rows, while_better
+from hilboost.learners.kernel_machine.tuning.scoring import Rows
 
-_SMALLER_RIDGES = (0.3, 0.1, 0.03)
-_BETTER = 0.998  # a smaller ridge must decrease the error by this factor
-_ROWS_OF_BLOCK = 128
-_JITTER = 1e-12  # share of the mean diagonal
 _MOST_FEATURES = 256
 _ROTATED_PER_SEARCHED = 2.5  # rows of the search for a rotation, which has more to learn
 _PARTS = 5  # of the rows; one of them compares ridges
-
-
-@dataclass(frozen=True)
-class System:
-    """The kernel values between rows, which are all centers, and their targets and weights."""
-
-    K: NDArray[Any]  # (m, m) float64
-    target: Floats  # (m, r) float64
-    weight: Floats  # (m,) float64
-    # factors matrices; the results do not depend on it
-    team: ThreadTeam = field(default_factory=ThreadTeam)
-
-    @classmethod
-    def of(
-        cls, centers: NDArray[Any], rows: Rows, team: ThreadTeam, kernel: Kernel = KERNEL
-    ) -> System:
-        """Evaluate the kernel values in float64: small ridges need them."""
-        Z = centers.astype(np.float64)
-        return cls(evaluate(kernel, Z, Z, team), rows.Y, rows.weight, team)
-
-    def solved(self, rows: NDArray[Any], ridge: float) -> tuple[Floats, Floats]:
-        """Return weights (m, r), zero except for ``rows``, and the mean target (r,) of these."""
-        mean = np.average(self.target[rows], axis=0, weights=self.weight[rows])
-
-        def shifted() -> Floats:
-            A = np.empty((len(rows), len(rows)))
-
-            def copy(block: slice) -> None:
-                A[block] = self.K[rows[block, None], rows]
-
-            self.team.map(copy, row_blocks(len(rows), _ROWS_OF_BLOCK))
-            return array_api.add_to_diagonal(A, ridge / self.weight[rows])
-
-        factor = array_api.cholesky(shifted(), _JITTER, again=shifted, team=self.team)
-        weights = np.zeros_like(self.target)
-        weights[rows] = array_api.solve_cholesky(factor, self.target[rows] - mean)
-        return weights, mean
-
-    def better_ridge(self, held: NDArray[Any], ridge: float) -> tuple[float, float]:
-        """Compare the ridge with smaller ones on some of the rows; more rows need less.
-
-        Also returns the error on these rows.
-        """
-        learned = self._others(held)
-        return _better_ridge(ridge, lambda ridge: self._error(held, *self.solved(learned, ridge)))
-
-    def error_of_centers(self, held: NDArray[Any], ridge: float, share: int) -> float:
-        """Error on some rows of a fit to the others with one in ``share`` of these as a center."""
-        learned = self._others(held)
-        centers = learned[::share]
-        mean = np.average(self.target[learned], axis=0, weights=self.weight[learned])
-        K = self.K[learned[:, None], centers]
-        weighted = K.T * self.weight[learned]
-
-        def shifted() -> Floats:
-            return weighted @ K + ridge * self.K[centers[:, None], centers]
-
-        factor = array_api.cholesky(shifted(), _JITTER, again=shifted, team=self.team)
-        moments = weighted @ (self.target[learned] - mean)
-        weights = np.zeros_like(self.target)
-        weights[centers] = array_api.solve_cholesky(factor, moments)
-        return self._error(held, weights, mean)
-
-    def _others(self, held: NDArray[Any]) -> NDArray[np.intp]:
-        return np.setdiff1d(np.arange(len(self.K)), held, assume_unique=True)
-
-    def _error(self, held: NDArray[Any], weights: Floats, mean: Floats) -> float:
-        residual = self.target[held] - mean - self.K[held] @ weights
-        return float(np.average((residual**2).sum(axis=1), weights=self.weight[held]))
-
-
-@dataclass(frozen=True)
-class _Sums:
-    """Sums over the rows of one part."""
-
-    products: Floats  # (m, m) float64: ``Kᵀ W K``; only the lower triangle is used
-    moments: Floats  # (m, r + 1) float64: ``Kᵀ W [Y, 1]``
-    totals: Floats  # (r + 1,) float64: ``1ᵀ W [Y, 1]``
-    squares: float  # ``Σ w |y|²``
-
-    def error(self, weights: Floats, mean: Floats) -> float:
-        """Sum of the squared residuals of the rows."""
-        symmetric = lapack.symmetric_product(self.products.T, weights, lower=False)
-        moments = self.moments[:, :-1] - self.moments[:, -1:] * mean
-        of_targets = self.squares - 2 * self.totals[:-1] @ mean + self.totals[-1] * mean @ mean
-        return float(of_targets - 2 * (weights * moments).sum() + (weights * symmetric).sum())
-
-
-@dataclass(frozen=True)
-class NormalEquations:
-    """Least squares on all rows, with the kernel functions of some of them as a basis.
-
-    The coefficients ``a`` minimize ``Σ w_i |y_i - mean - k_i a|² + λ aᵀ K a``, with the same ``λ``
-    as if all rows were centers (Smola & Schölkopf 2000, Eq. 6; Rudi, Carratino & Rosasco 2017).
-    The sums are kept for each part of the rows, so that parts can be left out.
-    """
-
-    K: Floats  # (m, m) float64: kernel values between the centers
-    parts: tuple[_Sums, ...]
-    kernel: Kernel = KERNEL
-    # factors matrices; the results do not depend on it
-    team: ThreadTeam = field(default_factory=ThreadTeam)
-    _fits: dict[tuple[int | None, float], tuple[Floats, Floats]] = field(
-        default_factory=dict, init=False, repr=False, compare=False
-    )
-
-    @classmethod
-    def of(
-        cls,
-        features: FeatureMap,
-        centers: NDArray[Any],  # (m, q) float32 or float64
-        table: Rows,
-        parts: Sequence[NDArray[Any]],  # the rows of each part
-        team: ThreadTeam,
-        kernel: Kernel = KERNEL,
-    ) -> NormalEquations:
-        """Sum over the rows (n m² operations), part by part."""
-        Z = centers.astype(np.float64)
-
-        def sums(rows: NDArray[Any]) -> _Sums:
-            return _summed(kernel, features, Z, table.part(rows), team)
-
-        return cls(evaluate(kernel, Z, Z, team), tuple(team.map(sums, parts)), kernel, team)
-
-    def with_rows(self, features: FeatureMap, centers: NDArray[Any], rows: Rows) -> NormalEquations:
-        """Return the equations with further rows, as another part."""
-        more = _summed(self.kernel, features, centers.astype(np.float64), rows, self.team)
-        return replace(self, parts=(*self.parts, more))
-
-    def solved(self, left_out: int | None, ridge: float) -> Floats:
-        """Return the coefficients (m, r), without the rows of one part."""
-        return self._fit(left_out, ridge)[0]
-
-    def better_ridge(self, ridge: float) -> float:
-        """Compare the ridge with smaller ones on the first part."""
-        return _better_ridge(ridge, lambda ridge: self.parts[0].error(*self._fit(0, ridge)))[0]
-
-    def _fit(self, left_out: int | None, ridge: float) -> tuple[Floats, Floats]:
-        """Return coefficients and the mean target (r,); each fit is computed once."""
-        key = left_out, ridge
-        if key not in self._fits:
-            self._fits[key] = self._computed(left_out, ridge)
-        return self._fits[key]
-
-    def _computed(self, left_out: int | None, ridge: float) -> tuple[Floats, Floats]:
-        used = [part for k, part in enumerate(self.parts) if k != left_out]
-        totals = np.sum([part.totals for part in used], axis=0)
-        moments = np.sum([part.moments for part in used], axis=0)
-        mean = totals[:-1] / totals[-1]
-
-        def summed() -> Floats:
-            A = np.empty_like(self.K)
-
-            def add(rows: slice) -> None:
-                """Up to the diagonal, as in the products."""
-                total = ridge * self.K[rows, : rows.stop]
-                for part in used:
-                    total += part.products[rows, : rows.stop]
-                A[rows, : rows.stop] = total
-
-            self.team.map(add, row_blocks(len(A), _ROWS_OF_BLOCK))
-            return A
-
-        factor = array_api.cholesky(summed(), _JITTER, again=summed, team=self.team)
-        return array_api.solve_cholesky(factor, moments[:, :-1] - moments[:, -1:] * mean), mean
-
-
-def _summed(
-    kernel: Kernel, features: FeatureMap, centers: Floats, rows: Rows, team: ThreadTeam
-) -> _Sums:
-    m, root = len(centers), np.sqrt(rows.weight)[:, None]
-    products = np.zeros((m, m))
-    Y = np.column_stack([rows.Y, np.ones(len(rows))]) * root
-    moments = np.zeros((m, Y.shape[1]))
-    for block in row_blocks(len(rows)):
-        K = evaluate(kernel, features(rows.X[block]), centers, team)
-        K *= root[block]
-        lapack.add_products(K, products, team)
-        moments += K.T @ Y[block]
-    return _Sums(products, moments, root[:, 0] @ Y, float((Y[:, :-1] ** 2).sum()))
-
-
-def _better_ridge(ridge: float, error: Callable[[float], float]) -> tuple[float, float]:
-    """Return the ridge, or a smaller one with a smaller error, and its error."""
-
-    def tried(ridge: float) -> tuple[float, float]:
-        return ridge, error(ridge)
-
-    smaller = [ridge * by for by in _SMALLER_RIDGES if ridge * by >= SMALLEST_RIDGE]
-    return while_better(tried(ridge), (smaller,), tried, _BETTER, itemgetter(1))
 
 
 @dataclass(frozen=True)
@@ -265,7 +68,7 @@ class MetricSpace:
         """Compute the outputs (m, r) for each row by a fit to all others."""
         Z, mean = self.features(rows.X), np.average(rows.Y, axis=0, weights=rows.weight)
         problem = Problem(Z, rows.Y - mean, rows.weight)
-        return problem.Y - problem.residuals(self.kernel.block(Z, Z), self.ridge)[0]
+        return problem.Y - problem.residuals(self.kernel.block(Z, Z), self.ridge, np.float64)[0]
 
     def longer(self, factor: float) -> MetricSpace:
         """Return the space with a longer length scale."""
@@ -393,7 +196,7 @@ class MetricKernelLearner(Learner):
         system = System.of(centers, rows, team, space.kernel)
         ridge = space.ridge
         if len(rows) > self.n_searched:
-            ridge, _ = system.better_ridge(every[::_PARTS], ridge)
+            ridge, _ = system.judged_by(every[::_PARTS]).better_ridge(ridge)
         weights = system.solved(every, ridge)[0]
         return space.expansion(centers, weights)
 

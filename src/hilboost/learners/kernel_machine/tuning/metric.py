@@ -8,7 +8,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from hilboost.backends import array_api, lapack
 from hilboost.backends.threads import ThreadTeam
@@ -33,6 +33,7 @@ _STEP = 1.6
 _FIRST_LENGTHS = (0.7, 1.6)  # times the median distance
 _FIRST_RIDGES = (3e-3, 3e-2, 3e-1)
 SMALLEST_RIDGE = 3e-4
+SMALLEST_SINGLE = 1e-3  # ridge from which on single precision suffices
 _ROWS_TO_HALVE = 500  # with as many, half of them choose where the search starts
 _FLOOR = 1e-3  # of the largest scale, during the search
 _DROPPED = 3e-3  # smaller scales become zero
@@ -222,8 +223,8 @@ class Problem:
         return np.concatenate(self.in_blocks(lambda rows: squared_distances(points[rows], points)))
 
     def kernel_values(self, squares: Floats) -> Floats:
-        """Return the kernel values (m, m) for squared distances; only blocks up to the diagonal."""
-        K = np.empty_like(squares)
+        """Return the kernel values (m, m) for squared distances, in blocks up to the diagonal."""
+        K = np.zeros(squares.shape)
 
         def evaluate(rows: slice) -> None:
             K[rows, : rows.stop] = KERNEL.profile(squares[rows, : rows.stop].copy())
@@ -239,9 +240,16 @@ class Problem:
         error = float(np.average((residuals**2).sum(axis=1), weights=self.weight))
         return Fit(error, ridge, alpha, axes, squares, length)
 
-    def residuals(self, K: NDArray, ridge: float) -> tuple[Floats, Floats]:
-        """Return the leave-one-out residuals (m, r), and the coefficients (m, r)."""
-        factor = array_api.add_to_diagonal(np.array(K, order="C"), ridge / self.weight)
+    def residuals(
+        self, K: NDArray, ridge: float, dtype: DTypeLike | None = None
+    ) -> tuple[Floats, Floats]:
+        """Return the leave-one-out residuals (m, r), and the coefficients (m, r).
+
+        Without a type, they are computed in single precision, unless the ridge is too small.
+        """
+        D = ridge / self.weight
+        dtype = dtype or (np.float32 if D.min() >= SMALLEST_SINGLE else np.float64)
+        factor = array_api.add_to_diagonal(K.astype(dtype), D.astype(dtype))
         if not lapack.factor(factor.T, lower=False):
             return np.full_like(self.Y, np.inf), np.zeros_like(self.Y)
         return array_api.left_out(factor, self.Y, self.team)
