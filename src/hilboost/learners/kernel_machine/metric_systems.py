@@ -60,7 +60,7 @@ class System:
 
         factor = array_api.cholesky(shifted(), _JITTER, again=shifted, team=self.team)
         weights = np.zeros_like(self.target)
-        weights[rows] = array_api.solve_cholesky(factor, self.target[rows] - mean)
+        weights[rows] = array_api.solve_cholesky(factor, (self.target[rows] - mean).astype(dtype))
         return weights, mean
 
     def judged_by(self, held: NDArray[np.integer[Any]]) -> JudgedSystem:

@@ -252,7 +252,8 @@ class Problem:
         factor = array_api.add_to_diagonal(K.astype(dtype), D.astype(dtype))
         if not lapack.factor(factor.T, lower=False):
             return np.full_like(self.Y, np.inf), np.zeros_like(self.Y)
-        return array_api.left_out(factor, self.Y, self.team)
+        residuals, alpha = array_api.left_out(factor, self.Y.astype(dtype), self.team)
+        return residuals.astype(np.float64), alpha.astype(np.float64)
 
     def likeliest(self) -> Fit:
         """Maximize the marginal likelihood of a Gaussian process over all scales and the ridge.
