@@ -51,6 +51,21 @@ def test_errors_are_those_of_fits_without_each_row(weight, ridge, digits):
     assert found.error == pytest.approx(np.average(errors, weights=weight), rel=digits)
 
 
+@pytest.mark.parametrize("unit", [2.0**-900, 2.0**900])
+@pytest.mark.parametrize("ridge", [0.05, 5e-4])
+def test_fits_have_any_unit(unit, ridge):
+    K, weight = matern(Z, Z), np.where(np.arange(60) < 3, 1e-200, 1.0)
+    for w in (np.ones(60), weight):
+        one, other = (Problem(Z, y, w).residuals(K, ridge) for y in (Y, Y * unit))
+        assert np.isfinite(one).all()
+        for value, scaled in zip(one, other, strict=True):
+            np.testing.assert_array_equal(value * unit, scaled)
+        held = np.arange(5, 60, 5)
+        systems = [System.of(Z, Rows.of(Z, y, w), ThreadTeam()) for y in (Y, Y * unit)]
+        fits = [system.judged_by(held).fit(ridge)[0] for system in systems]
+        np.testing.assert_allclose(fits[0] * unit, fits[1], rtol=1e-4)
+
+
 def test_scales_are_root_mean_squared_derivatives():
     problem = Problem(Z, Y, np.ones(60))
     found = problem.best(SCALES, (1.3,), (0.05,))

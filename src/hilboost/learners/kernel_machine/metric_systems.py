@@ -16,8 +16,8 @@ from hilboost.core.dtypes import Floats
 from hilboost.kernels import Kernel
 from hilboost.kernels.gram import evaluate, row_blocks
 from hilboost.learners.kernel_machine.feature_map import FeatureMap
-from hilboost.learners.kernel_machine.tuning.metric import KERNEL, SMALLEST_RIDGE, SMALLEST_SINGLE
-from hilboost.learners.kernel_machine.tuning.scoring import Rows, while_better
+from hilboost.learners.kernel_machine.tuning.metric import KERNEL, SMALLEST_RIDGE, precision_of
+from hilboost.learners.kernel_machine.tuning.scoring import Rows, unit_of, while_better
 
 _SMALLER_RIDGES = (0.3, 0.1, 0.03)
 _BETTER = 0.998  # a smaller ridge must decrease the error by this factor
@@ -60,7 +60,10 @@ class System:
 
         factor = array_api.cholesky(shifted(), _JITTER, again=shifted, team=self.team)
         weights = np.zeros_like(self.target)
-        weights[rows] = array_api.solve_cholesky(factor, (self.target[rows] - mean).astype(dtype))
+        centered = self.target[rows] - mean
+        unit = unit_of(centered)
+        weights[rows] = array_api.solve_cholesky(factor, (centered / unit).astype(dtype))
+        weights *= unit
         return weights, mean
 
     def judged_by(self, held: NDArray[np.integer[Any]]) -> JudgedSystem:
@@ -83,8 +86,7 @@ class JudgedSystem:
     def fit(self, ridge: float) -> tuple[Floats, Floats]:
         """Return weights (m, r), and the mean target (r,); each fit is computed once."""
         if ridge not in self._fits:
-            smallest = ridge / float(self.system.weight[self.learned].max())
-            dtype = np.float32 if smallest >= SMALLEST_SINGLE else np.float64
+            dtype = precision_of(ridge / self.system.weight[self.learned])
             self._fits[ridge] = self.system.solved(self.learned, ridge, dtype)
         return self._fits[ridge]
 

@@ -23,7 +23,7 @@ from hilboost.kernels.marginal_likelihood import (
     LogScalePrior,
     maximize,
 )
-from hilboost.learners.kernel_machine.tuning.scoring import Rows, by_error
+from hilboost.learners.kernel_machine.tuning.scoring import Rows, by_error, unit_of
 
 KERNEL = Matern(1.0, 2.5)
 PARTS, _LEARNED = 5, 3  # of the rows: three fifths are learned from
@@ -33,7 +33,7 @@ _STEP = 1.6
 _FIRST_LENGTHS = (0.7, 1.6)  # times the median distance
 _FIRST_RIDGES = (3e-3, 3e-2, 3e-1)
 SMALLEST_RIDGE = 3e-4
-SMALLEST_SINGLE = 1e-3  # ridge from which on single precision suffices
+_OF_SINGLE = 1e-3, 1e9  # between these ridges, single precision suffices
 _ROWS_TO_HALVE = 500  # with as many, half of them choose where the search starts
 _FLOOR = 1e-3  # of the largest scale, during the search
 _DROPPED = 3e-3  # smaller scales become zero
@@ -154,6 +154,12 @@ def _repeated(problem: Problem, starts: list[Floats], path: Path) -> Fit:
     return best
 
 
+def precision_of(D: Floats) -> DTypeLike:
+    """The precision that suffices to compare fits with some numbers added to the diagonal, (m,)."""
+    least, most = _OF_SINGLE
+    return np.float32 if least <= D.min() and D.max() <= most else np.float64
+
+
 def _merged(rows: Rows) -> tuple[Floats, Floats, Floats]:
     """Merge equal rows, so that leaving one out leaves none like it; sum their weights."""
     distinct, inverse = np.unique(rows.X, axis=0, return_inverse=True)
@@ -248,12 +254,12 @@ class Problem:
         Without a type, they are computed in single precision, unless the ridge is too small.
         """
         D = ridge / self.weight
-        dtype = dtype or (np.float32 if D.min() >= SMALLEST_SINGLE else np.float64)
+        dtype, unit = dtype or precision_of(D), unit_of(self.Y)
         factor = array_api.add_to_diagonal(K.astype(dtype), D.astype(dtype))
         if not lapack.factor(factor.T, lower=False):
             return np.full_like(self.Y, np.inf), np.zeros_like(self.Y)
-        residuals, alpha = array_api.left_out(factor, self.Y.astype(dtype), self.team)
-        return residuals.astype(np.float64), alpha.astype(np.float64)
+        residuals, alpha = array_api.left_out(factor, (self.Y / unit).astype(dtype), self.team)
+        return residuals.astype(np.float64) * unit, alpha.astype(np.float64) * unit
 
     def likeliest(self) -> Fit:
         """Maximize the marginal likelihood of a Gaussian process over all scales and the ridge.

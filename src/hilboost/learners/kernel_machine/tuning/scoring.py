@@ -258,7 +258,7 @@ def predictions(
     """Predictions (l, m, r) of some rows for every λ of a grid; NaN without a solution."""
     rows, X = learn.X.astype(dtype), X.astype(dtype)
     K, K_held = evaluate(kernel, rows, rows), evaluate(kernel, X, rows)
-    unit = float(np.ldexp(1.0, np.frexp(np.abs(learn.Y).max(initial=0.0))[1]))
+    unit = unit_of(learn.Y)
     found = np.full((len(grid), len(X), learn.Y.shape[1]), np.nan)
     for predicted, lam in zip(found, grid, strict=True):
         D = (lam / learn.weight).astype(dtype)
@@ -272,6 +272,12 @@ def predictions(
         predicted[...] = K_held @ array_api.solve_cholesky(factor, right)
         predicted *= unit
     return found
+
+
+def unit_of(Y: Floats) -> float:
+    """A power of two by which targets are divided, so that single precision can hold them."""
+    exponent = np.frexp(np.abs(Y).max(initial=0.0))[1]
+    return float(np.ldexp(1.0, min(int(exponent), 1023)))
 
 
 def _factor(matrix: NDArray[Any]) -> NDArray[Any]:
