@@ -173,20 +173,23 @@ def test_parameters_of_spaces():
     assert loaded.output.max_rank == 3
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("learner", [Ridge(), LinearRegression()], ids=["ridge", "linear"])
-def test_linear_base_models_of_other_estimators(learner):
+def test_linear_base_models_of_other_estimators(learner, dtype):
+    rows, new = X.astype(dtype), NEW.astype(dtype)
     for model, y in (
         (BoostingRegressor(learner=learner, n_estimators=4, random_state=0), X[:, :2] ** 2),
         (BoostingRegressor("huber", learner=learner, n_estimators=4, random_state=0), -X[:, 0]),
         (BoostingClassifier(learner=learner, n_estimators=4, random_state=0), np.arange(40) % 3),
     ):
-        model.fit(X, y)
+        model.fit(rows, y)
         loaded = reloaded(model)
-        assert_equal(loaded.predict(NEW), model.predict(NEW))
+        for other in (new, NEW):
+            assert_equal(loaded.predict(other), model.predict(other))
         again = reloaded(loaded)
-        assert_equal(again.predict(NEW), model.predict(NEW))
+        assert_equal(again.predict(new), model.predict(new))
         assert repr(again.learner) == repr(learner)
-        assert_equal(loaded.fit(X, y).predict(NEW), model.predict(NEW))
+        assert_equal(loaded.fit(rows, y).predict(new), model.predict(new))
 
 
 # Models that files do not hold

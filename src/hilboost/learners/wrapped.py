@@ -129,8 +129,8 @@ class LinearModel(BaseModel):
 
     in_files = True
 
-    # tuple of (coefficients, intercept): one pair per regressor, float64: (d,) or (k, d), and (k,)
-    # or a number
+    # tuple of (coefficients, intercept): one pair per regressor, float64, or float32 if the inputs
+    # were: (d,) or (k, d), and (k,) or a number
     terms: tuple[tuple[Any, Any], ...]
 
     @classmethod
@@ -139,10 +139,7 @@ class LinearModel(BaseModel):
         if not all(is_linear(regressor) for regressor in regressors):
             return None
         return cls(
-            tuple(
-                (np.asarray(regressor.coef_, dtype=np.float64), _intercept(regressor))
-                for regressor in regressors
-            )
+            tuple((np.asarray(regressor.coef_), _intercept(regressor)) for regressor in regressors)
         )
 
     def predict_raw(self, X: Floats) -> Floats:
@@ -158,7 +155,8 @@ class LinearModel(BaseModel):
                 return False
             k = w.shape[0] if w.ndim == 2 else 1
             shaped = w.ndim in (1, 2) and w.shape[-1] == n_features and np.shape(b) in ((), (k,))
-            if not (shaped and w.dtype == np.asarray(b).dtype == np.float64):
+            b_dtype = getattr(b, "dtype", w.dtype)
+            if not (shaped and w.dtype == b_dtype and w.dtype in (np.float32, np.float64)):
                 return False
             if not (np.isfinite(w).all() and np.isfinite(b).all()):
                 return False
@@ -173,5 +171,5 @@ def is_linear(regressor: object) -> bool:
 
 
 def _intercept(regressor: Any) -> Any:
-    found = np.asarray(regressor.intercept_, dtype=np.float64)
+    found = np.asarray(regressor.intercept_)
     return found if found.ndim else float(found)
