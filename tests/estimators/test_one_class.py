@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from tests.reloaded import reloaded
 from tests.workers.together import fit_together
 
@@ -27,13 +28,15 @@ MODELS = [
     KernelBoostingClassifier(),
     SparseKernelClassifier(),
     SparseKernelClassifier("squared_hinge"),
+    BoostingClassifier(learner="kernel", warm_start=True),
+    BoostingClassifier(learner=["tree", "linear"], warm_start=True),
 ]
 
 
 @pytest.mark.parametrize("model", MODELS, ids=repr)
 @pytest.mark.parametrize("of_two", [False, True])
 def test_the_class_is_learnt_as_a_constant(model, of_two):
-    y, weight = (TWO, TWO == "yes") if of_two else (ONE, None)
+    model, (y, weight) = clone(model), (TWO, TWO == "yes") if of_two else (ONE, None)
     with pytest.warns(FitWarning, match="only one class .*, 'yes'; the model has no stages"):
         model.fit(TABLE, y, weight)
     assert model.n_estimators_ == 0

@@ -139,7 +139,7 @@ def _without_stages(
     recipe: Recipe, callbacks: Sequence[Callback], initial: InitialState, n_threads: int
 ) -> TrainingResult:
     """Return the model of targets that leave nothing to learn: the best constant."""
-    config = replace(recipe.config, callbacks=callbacks, n_stages=0)
+    config = replace(recipe.config, callbacks=callbacks, n_stages=0, takes_snapshots=False)
     with ThreadTeam(n_threads) as team:
         boost(config, recipe.data.target, initial.state, team)
     outcome = recipe.finish(_outcome(recipe, config, None, initial.state))
