@@ -57,9 +57,11 @@ def refit_leaves(
                 steps, filled = _steps(loss, target, raw, now, term, leaves, l2)
                 coefficient = term.coefficient / factor[term.columns]
                 old = coefficient * term.model.values
-                new = np.where(filled, keep * old + (1 - keep) * share * steps, old)
+                changed = filled & (coefficient != 0)  # a line search may end at zero
+                new = np.where(changed, keep * old + (1 - keep) * share * steps, old)
                 added[:, term.columns] += new[leaves]
-                terms.append(term.with_model(term.model.with_values(new / coefficient)))
+                values = new / np.where(coefficient == 0, 1.0, coefficient)
+                terms.append(term.with_model(term.model.with_values(values)))
             raw += added
             stages.append(Stage(tuple(terms)))
     model = AdditiveModel(start, tuple(stages))
