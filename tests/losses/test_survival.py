@@ -82,6 +82,15 @@ def test_large_predictions():
     assert np.isfinite(Cox().value(target, 1e4 * ROWS)).all()
 
 
+@pytest.mark.parametrize("ties", ["breslow", "efron"])
+def test_rows_of_zero_weight_with_the_largest_predictions(ties):
+    target = right_censored(0)
+    target = Target(target.y, (np.arange(40) % 4 > 0).astype(float))
+    raw = np.where(target.weight[:, None] > 0, -400 * ROWS**2, 900.0)
+    for found in Cox(ties).gradients(target, raw).negative_gradient, Cox(ties).value(target, raw):
+        assert np.isfinite(found).all()
+
+
 def test_order_and_repetition_change_no_bit():
     target = right_censored(4, late=True, strata=2, weighted=True)
     found = Cox().gradients(target, ROWS)

@@ -21,7 +21,9 @@ from hilboost.core.target import Target
 from hilboost.losses._survival import ENTRY, LOWER, STRATUM, is_event
 
 _MOST_KEPT = 100_000  # rows for which the last sums are kept
-_SMALLEST, _LARGEST = -600.0, 600.0  # exponents: no sum of the powers of events is zero or infinite
+# exponents: no sum of the powers of events is zero, and its product with the power of a row of zero
+# weight, whose score may be the largest, is finite
+_SMALLEST, _LARGEST = -600.0, 50.0
 
 
 @dataclass(frozen=True)
