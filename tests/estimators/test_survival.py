@@ -88,6 +88,13 @@ def test_medians(loss):
         np.testing.assert_array_equal(median, model.predict(X))
 
 
+def test_times_that_overflow_are_large_numbers():
+    model = BoostingSurvival("aft", **SHORT).fit(X, Y, offset=np.zeros(len(X)))
+    far = np.where(X[:, 0] > 0, -1e4, 1e4)
+    assert np.isfinite(model.predict(X, offset=far)).all()
+    assert np.isfinite(model.predict_distribution(X, offset=far).quantile([0.1, 0.9])).all()
+
+
 @pytest.mark.parametrize("kind", KINDS[::2], ids=lambda k: "-".join(k.values()))
 def test_calibration(kind):
     """On other rows, the expected number of events is about the number of events."""

@@ -35,6 +35,7 @@ from hilboost.validation.survival import (
 
 _FARTHEST, _N_POINTS = 12.0, 241  # of logarithms of times from their location, in scales
 _LEAST_HAZARD, _PARTS, _CLIPPED = 1e-12, 16, 500.0
+_LARGEST_LOGARITHM = 650.0  # times, and their quotients by a least hazard, are finite
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,7 @@ class SurvivalCurves:
         if self.discrete is None and self.hazard is None:
             assert self.distribution is not None
             z = np.append(-np.inf, np.linspace(-_FARTHEST, _FARTHEST, _N_POINTS))
-            times = np.exp(self.location - raw[:, :1] + self.scale * z)
+            times = _times(self.location - raw[:, :1] + self.scale * z)
             hazard = -DISTRIBUTIONS[self.distribution].log_above(np.maximum(z, -_CLIPPED))[None]
         else:
             times = np.append(0.0, self.times)[None]
@@ -109,7 +110,11 @@ class SurvivalCurves:
         """Median time of accelerated failure times, (n,)."""
         assert self.distribution is not None
         noise = self.location + self.scale * DISTRIBUTIONS[self.distribution].median
-        return np.exp(noise - risk)
+        return _times(noise - risk)
+
+
+def _times(logarithms: Floats) -> Floats:
+    return np.exp(np.minimum(logarithms, _LARGEST_LOGARITHM))
 
 
 def _between_ends(ends: Floats, values: Floats, times: Floats) -> Floats:
