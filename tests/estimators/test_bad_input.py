@@ -330,6 +330,13 @@ def test_unknown_losses_and_learners(model, hint):
     refused(InvalidParameter, hint, model.fit, X, LABELS)
 
 
+def test_functions_are_no_losses_of_classes():
+    model = classifier(lambda y, raw: (raw, y))
+    refused(
+        InvalidType, "got <function .*, and only regressors take functions", model.fit, X, Y > 0
+    )
+
+
 A_LEARNER = "learner must be 'auto', 'tree', 'kernel', 'linear', a Learner, a scikit-learn"
 
 

@@ -236,6 +236,21 @@ def test_refusals(given, error, message):
         BoostingRegressor(**EARLY, eval_metric=given).fit(X, Y)
 
 
+def test_functions_that_do_not_fit_the_predictions():
+    def fit(function):
+        return BoostingClassifier(**EARLY, eval_metric=FunctionMetric(function)).fit(X, Y > 0)
+
+    with pytest.raises(
+        IncompatibleParts, match=r"'f1_score' fails .* of shape \(\d+, 2\), in clas"
+    ):
+        fit(sk.f1_score)
+    with pytest.raises(
+        IncompatibleParts, match=r"'<lambda>' must return a number; it returned \('"
+    ):
+        fit(lambda y, p: ("cost", 1.0, False))
+    fit(lambda y, p: np.float32(sk.f1_score(y, p[:, 1] > 0.5)))
+
+
 def test_no_held_out_rows():
     with pytest.raises(InvalidParameter, match="computed on held-out rows"):
         BoostingRegressor(early_stopping=False, eval_metric="mae").fit(X, Y)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from inspect import signature
+from inspect import isfunction, signature
 from typing import Any
 
 import numpy as np
@@ -164,7 +164,9 @@ def _made(loss: object, make: Callable[[type[Loss]], Loss]) -> Loss:
                 "that needs no arguments."
             ) from error
     if not isinstance(loss, Loss):
+        but = ", and only regressors take functions" if isfunction(loss) else ""
         raise InvalidType(
-            f"loss must be a name, a Loss object or a subclass of hilboost.Loss; got {shown(loss)}."
+            "loss must be a name, a Loss object or a subclass of hilboost.Loss; got "
+            f"{shown(loss)}{but}."
         )
     return loss

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from hilboost.core.dtypes import Floats
+from hilboost.core.errors import IncompatibleParts, shown
 from hilboost.core.metric import Metric, MetricParts
 from hilboost.core.target import Target
 
@@ -48,5 +49,18 @@ class FunctionMetric(Metric):
         y = y[:, 0] if y.shape[1] == 1 else y
         predicted = predicted[:, 0] if predicted.shape[1] == 1 else predicted
         weight = {} if target.weight is None else {"sample_weight": target.weight}
-        with np.errstate(divide="ignore", invalid="ignore"):  # NaN says that there is no value
-            return MetricParts(np.array([float(self.function(y, predicted, **weight))]))
+        try:
+            with np.errstate(divide="ignore", invalid="ignore"):  # NaN says that there is no value
+                value = self.function(y, predicted, **weight)
+        except (TypeError, ValueError, IndexError) as error:
+            raise IncompatibleParts(
+                f"the metric {self.name!r} fails ({error}); its arguments are y of shape {y.shape} "
+                f"and predictions of shape {predicted.shape}, in classifiers the numbers of the "
+                "classes and all probabilities, of which predicted[:, 1] is that of classes_[1]."
+            ) from error
+        try:
+            return MetricParts(np.array([float(value)]))
+        except (TypeError, ValueError) as error:
+            raise IncompatibleParts(
+                f"the metric {self.name!r} must return a number; it returned {shown(value)}."
+            ) from error

@@ -322,6 +322,14 @@ def as_array(values: object, what: str = "y") -> Any:
     A missing value is NaN among numbers, and ``None`` among text and categories.  Numeric
     categories without missing values get a numeric dtype.
     """
+    refuse_no_array(values, what)
+    found = _unframed(without_mask(values), what)
+    refuse_dates_and_complex(found, what)
+    return found
+
+
+def refuse_no_array(values: object, what: str) -> None:
+    """Reject objects that are not one value for each row in a known order."""
     if values is None:
         raise InvalidData(f"{what} is None; pass the values of the rows.")
     if isinstance(values, str):
@@ -336,9 +344,6 @@ def as_array(values: object, what: str = "y") -> Any:
         )
     if isinstance(values, (Mapping, Set, Iterator)):
         raise _no_values(values, what)
-    found = _unframed(without_mask(values), what)
-    refuse_dates_and_complex(found, what)
-    return found
 
 
 def _no_values(values: object, what: str) -> InvalidData:

@@ -17,6 +17,7 @@ from hilboost.core.target import Target
 from hilboost.reductions.rows import whole_dependence
 from hilboost.tables.arrays import without_mask
 from hilboost.tables.columns import is_missing_value
+from hilboost.tables.reading import refuse_no_array
 from hilboost.validation.choices import check_one_per_row, is_name
 from hilboost.validation.groups import check_groups
 
@@ -117,6 +118,7 @@ def _numbers(groups: PerRow, n: int) -> NDArray[np.int64]:
 
 def check_times(time: object, n: int) -> NDArray[Any]:
     """Return the time of each row, (n,): float64 of numbers, or int64 microseconds of dates."""
+    refuse_no_array(time, "time")
     if getattr(getattr(time, "dtype", None), "tz", None) is not None:  # a pandas type
         time = getattr(time, "dt", time).tz_convert(None)  # type: ignore[attr-defined]
     found = np.asarray(without_mask(time))
