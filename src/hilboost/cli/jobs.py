@@ -36,6 +36,7 @@ from hilboost.core.dtypes import PerRow
 from hilboost.core.errors import first_few
 from hilboost.core.words import counted
 from hilboost.tables.schema import category_choice
+from hilboost.validation.choices import as_list
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,7 +58,8 @@ _Rows = dict[str, Any]
 def run_fit(job: FitJob, *, as_json: bool = False) -> str:
     """Fit a model on a table, save it, and return a summary: sentences, or one JSON object."""
     path, target, out = completed(job)
-    table = read_table(path, dialect=job.dialect)
+    categories = job.settings.get("categorical_features", "from_dtype")
+    table = read_table(path, (), job.dialect, [*job.ignore, *as_list(categories)])
     features, targets = split_targets(table, target, job.drop_missing_target)
     padded = [name for name in features.columns if name != name.strip()]
     if padded:
@@ -75,7 +77,6 @@ def run_fit(job: FitJob, *, as_json: bool = False) -> str:
     task = _task(targets, job)
     _refuse_divisions(job, task.name)
     rows = _rows(features, targets, job, task.name)
-    categories = job.settings.get("categorical_features", "from_dtype")
     X = rows["X"]
     listed = category_choice(categories, X.shape[1], list(X.columns)) or ()
     told = dict(numbers_as_text(X, {str(X.columns[k]) for k in listed}))

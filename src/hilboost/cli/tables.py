@@ -62,7 +62,12 @@ DETECT = Dialect()
 PARQUET_SUFFIXES = frozenset({".parquet", ".pq"})
 
 
-def read_table(path: Path, text: Collection[str] = (), dialect: Dialect = DETECT) -> "pd.DataFrame":
+def read_table(
+    path: Path,
+    text: Collection[str] = (),
+    dialect: Dialect = DETECT,
+    settled: Collection[str] | None = None,  # columns that need no note of codes; None for all
+) -> "pd.DataFrame":
     """Read a table with a header and at least one row; columns of ``text`` stay text."""
     required("pandas", "reading a table")
     if not path.is_dir():
@@ -74,7 +79,7 @@ def read_table(path: Path, text: Collection[str] = (), dialect: Dialect = DETECT
     elif path.suffix in SVMLIGHT_SUFFIXES:
         frame = read_svmlight(path)
     else:
-        frame, dialect = _read_csv(path, text, dialect)
+        frame, dialect = _read_csv(path, text, dialect, settled)
         frame = _without_row_numbers(frame)
     if len(frame) == 0:
         raise CliError(f"'{path}' has a header but no rows; add at least one row.")
@@ -162,7 +167,7 @@ def _read_parquet(path: Path) -> "pd.DataFrame":
 
 
 def _read_csv(
-    path: Path, text: Collection[str], dialect: Dialect
+    path: Path, text: Collection[str], dialect: Dialect, settled: Collection[str] | None
 ) -> tuple["pd.DataFrame", Dialect]:
     """Read a CSV file; return the table and the dialect with the marks of its numbers."""
     import pandas as pd
@@ -200,7 +205,8 @@ def _read_csv(
             form |= {"usecols": range(frame.shape[1])}  # rows may end with a separator
             texts = pd.read_csv(source, **form, nrows=_ROWS_OF_CODES + 1)
         _refuse_duplicates(path, texts.iloc[0])
-        _note_codes(frame, texts[1:])
+        if settled is not None:
+            _note_codes(frame, texts[1:], settled)
         decimal = "," if found.decimal == "," else dialect.decimal  # a point is not certain
         return frame, replace(dialect, decimal=decimal, thousands=found.thousands)
     except pd.errors.EmptyDataError:
@@ -221,9 +227,11 @@ def _read_csv(
         raise CliError(f"'{path}' is not a complete gzip file: {error}.") from None
 
 
-def _note_codes(frame: "pd.DataFrame", texts: "pd.DataFrame") -> None:
+def _note_codes(frame: "pd.DataFrame", texts: "pd.DataFrame", settled: Collection[str]) -> None:
     """Print a note about columns of numbers whose first texts have leading zeros."""
     for name, place in zip(frame.columns, texts, strict=True):
+        if name in settled:
+            continue
         codes = texts[place].str.fullmatch(r"\s*0\d+\s*", na=False).to_numpy()
         codes = codes & frame[name].iloc[: len(codes)].notna().to_numpy()
         if codes.any() and frame[name].dtype.kind in "iuf":
