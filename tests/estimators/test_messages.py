@@ -431,6 +431,8 @@ def test_an_argument_like_no_other():
         SURVIVAL.fit(X, cause=LABELS)
     with pytest.raises(InvalidType, match=r"such as frame\[\['event', 'time'\]\]"):
         SURVIVAL.fit(X, event=LABELS, time=Y)
+    with pytest.raises(InvalidType, match="'groups'; its arguments are X, y, sample_weight.$"):
+        OutputKernelForestRegressor().fit(X, Y, groups=LABELS)
 
 
 def test_causes_as_text():

@@ -14,7 +14,8 @@ from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.estimators import parameter_types as types
 from hilboost.estimators.output_kernel import OutputKernelEstimator
-from hilboost.estimators.signatures import with_parameters
+from hilboost.estimators.preparation import FitArguments
+from hilboost.estimators.signatures import public_fit, with_parameters
 from hilboost.estimators.sklearn_callbacks import Relay
 from hilboost.losses.squared_error import SquaredError
 from hilboost.model.fitted import FittedModel
@@ -101,6 +102,7 @@ default="from_dtype"
     def _sampling(self) -> RowSampling:
         return RowSampling()
 
+    @public_fit
     def fit(self, X: object, y: object, sample_weight: PerRow = None) -> Self:  # type: ignore[override]
         """Fit the trees.
 
@@ -124,7 +126,7 @@ default="from_dtype"
         ValueError, TypeError
             Invalid parameters or data.  The message names the row and suggests a fix.
         """
-        return super().fit(X, y, sample_weight)
+        return self._fit(FitArguments(X, y, sample_weight), FitArguments(None, None), ())
 
     def _train(
         self,
