@@ -11,6 +11,7 @@ from tests.reference.penalized import in_units_of_fit
 from tests.reloaded import reloaded
 
 from hilboost import (
+    BoostingRegressor,
     KernelBoostingClassifier,
     KernelBoostingRegressor,
     SparseKernelClassifier,
@@ -205,3 +206,10 @@ def test_the_weight_of_a_new_observation_is_saved():
     np.testing.assert_array_equal(
         reloaded(model).predict(X, return_std=True)[1], model.predict(X, return_std=True)[1]
     )
+
+
+@pytest.mark.parametrize("loss", ["poisson", "gamma", "lognormal", "huber", "squared_error"])
+def test_a_single_row_has_its_target(loss):
+    row, y = np.ones((1, 3)), np.array([2.0])
+    machine = BoostingRegressor(loss, learner="kernel", random_state=0).fit(row, y)
+    np.testing.assert_allclose(machine.predict(row), y, rtol=1e-3)

@@ -222,7 +222,8 @@ class Search:
         if best.folds is not None or self.is_hasty:
             return best.folds
         if self.has_few_rows:
-            if not best.kernel.scale_groups or self.has_many_targets:
+            is_single = len(self.few_rows.rows) < 2
+            if is_single or not best.kernel.scale_groups or self.has_many_targets:
                 return None
             family = best.kernel.family
             return self.few_rows.folds_of(family if family in FAMILIES else USUAL_FAMILY)
