@@ -241,3 +241,10 @@ def test_the_bad_target_is_named(value, said):
         for y, name in ((frame, "'weight'"), (frame.to_numpy(), "1")):
             refused(InvalidData, said.format(name), model.fit, X, y)
     refused(InvalidData, said.partition(" of target")[0], regressor().fit, X, frame["weight"])
+
+
+def test_products_of_targets_and_weights_that_overflow():
+    model = BoostingRegressor("poisson", learner="linear", n_estimators=2)
+    weight = np.where(LABELS, 1e300, 1.0)
+    refused(InvalidData, "y times sample_weight exceeds", model.fit, X, abs(Y) * 1e100, weight)
+    assert np.isfinite(model.fit(X, abs(Y) * 1e100, weight / 1e200).predict(X)).all()

@@ -15,11 +15,13 @@ from hilboost.backends.exact_sums import (
     add_to_groups,
     count_of,
     empty_sums,
+    is_finite,
     merge_sums,
     quotient,
     rounded,
 )
 from hilboost.core.dtypes import Floats, Ints
+from hilboost.core.errors import InvalidData
 from hilboost.core.exchange import RowShare
 from hilboost.core.target import Target
 
@@ -88,6 +90,11 @@ def mean(target: Target) -> Floats:
     """Return the weighted mean of every column of ``y``, (c,), the nearest float64 each."""
     mass = mass_of(target)
     totals = [total_of(y, target) for y in target.y.T]
+    if not all(is_finite(found) for found in totals):
+        raise InvalidData(
+            "y times sample_weight exceeds the largest number of float64; divide sample_weight by "
+            "its mean, or y by a constant."
+        )
     return np.array([quotient(found, mass) for found in totals])
 
 
