@@ -104,6 +104,15 @@ def test_drift_finds_the_columns_that_moved():
     assert facts(model, frame, Y)["drift"] is None
 
 
+@pytest.mark.parametrize("values", [[1e17, 1e17 + 16], [-3e16, -3e16], [0, 5e-324]])
+def test_columns_whose_values_are_hardly_apart(values):
+    table = np.column_stack([X, np.resize(values, len(X))])
+    model = BoostingRegressor(**PLAIN).fit(table[FIT], Y[FIT])
+    found = facts(model, table[NEW], Y[NEW], X_train=table[FIT])
+    assert sum(found["data"]["columns"][-1]["histogram"]["counts"]) == 80
+    assert len(found["drift"]["columns"]) == 6
+
+
 def test_training_rows_are_counted():
     model = BoostingRegressor(**PLAIN).fit(X[FIT], Y[FIT])
     some = np.r_[40:120]

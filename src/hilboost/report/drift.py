@@ -12,7 +12,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
 from hilboost.core.words import counted
 from hilboost.report.influence import draw_rows
-from hilboost.report.table import Columns, shortened
+from hilboost.report.table import Columns, shortened, wide_enough
 
 _MOST_ROWS = 20_000
 _BINS = 16
@@ -71,8 +71,7 @@ def _column(
     ends = np.concatenate([before, now])
     ends = ends[np.isfinite(ends)]
     low, high = np.quantile(ends, [0.001, 0.999]) if len(ends) else (0.0, 1.0)
-    if not high > low:
-        low, high = low - 0.5, high + 0.5
+    low, high = wide_enough(low, high, _BINS)
     edges = np.linspace(low, high, _BINS + 1)
     shares = [
         (np.histogram(np.clip(v, low, high), edges)[0] / len(v)).tolist() for v in (before, now)

@@ -222,10 +222,17 @@ def histogram(values: Floats, n_bins: int = _HISTOGRAM_BINS) -> dict[str, Any]:
     low, high = np.quantile(values, [0.001, 0.999])
     if not high > low:
         low, high = float(values.min()), float(values.max())
-    if not high > low:
-        low, high = low - 0.5, high + 0.5
+    low, high = wide_enough(low, high, n_bins)
     counts, edges = np.histogram(np.clip(values, low, high), bins=n_bins, range=(low, high))
     return {"edges": edges.tolist(), "counts": counts.tolist()}
+
+
+def wide_enough(low: float, high: float, n_bins: int) -> tuple[float, float]:
+    """Widen a range so that the edges of its bins are different numbers."""
+    if not high > low:
+        low, high = low - 0.5, high + 0.5
+    least = n_bins * float(np.spacing(max(-low, high)))
+    return (low, high) if high - low >= least else (low - least, high + least)
 
 
 def histogram_of_shares(values: Floats, weights: Floats | None = None) -> dict[str, Any]:
