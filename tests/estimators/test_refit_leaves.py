@@ -97,8 +97,9 @@ def test_stages_that_a_line_search_has_made_zero_remain():
 def test_refusals():
     with pytest.raises(NotFittedError):
         BoostingRegressor().refit_leaves(X, Y)
-    with pytest.raises(InvalidParameter, match="keep must be between 0 and 1"):
-        BoostingRegressor(**PLAIN).fit(X, Y).refit_leaves(X, Y, keep=2)
+    for keep in (2, np.nan, "half", None):
+        with pytest.raises(InvalidParameter, match="keep must be between 0 and 1; got"):
+            BoostingRegressor(**PLAIN).fit(X, Y).refit_leaves(X, Y, keep=keep)
     Z, linear = np.nan_to_num(X), BoostingRegressor(learner="linear", n_estimators=2)
     linear.fit(Z, Y)
     with pytest.raises(IncompatibleParts, match="requires a model of trees"):

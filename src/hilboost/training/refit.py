@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from numbers import Real
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils._param_validation import Interval
 
 from hilboost.backends.exact_sums import sums_of_groups
 from hilboost.backends.threads import ThreadTeam
@@ -13,7 +15,7 @@ from hilboost.boosting.evaluate import gradients
 from hilboost.boosting.units import in_own_units
 from hilboost.core.base_model import Stage, Term
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import IncompatibleParts, InvalidParameter
+from hilboost.core.errors import IncompatibleParts, InvalidParameter, shown
 from hilboost.core.gradients import Gradients
 from hilboost.core.learner import splits_of
 from hilboost.core.loss import Loss
@@ -72,8 +74,8 @@ def refit_leaves(
 
 
 def _check(fitted: FittedModel, keep: float) -> None:
-    if not 0 <= keep <= 1:
-        raise InvalidParameter(f"keep must be between 0 and 1; got {keep!r}.")
+    if not Interval(Real, 0, 1, closed="both").is_satisfied_by(keep):
+        raise InvalidParameter(f"keep must be between 0 and 1; got {shown(keep)}.")
     terms = [term for stage in fitted.model.stages for term in stage.terms]
     if fitted.resolved is None or any(term.model.family != "trees" for term in terms):
         raise IncompatibleParts(
