@@ -442,6 +442,8 @@ UNKNOWN = "^y_val: y contains the class 6, .*not one of the classes of the train
         (regressor(), Y, {"X_val": X}, "only one of X_val and y_val was passed"),
         (regressor(), Y, {"y_val": Y}, "only one of X_val and y_val was passed"),
         (regressor(), Y, {"X_val": (X, Y)}, r"X_val is a tuple \(X, y\); pass X_val=X, y_val=y"),
+        (regressor(), Y, {"X_val": [(X, Y), (X, Y)]}, "is a list of validation sets; pass dicts"),
+        (regressor(), Y, {"X_val": [X, X], "y_val": [Y, Y]}, "is a list of validation sets; pass"),
         (regressor(), Y, {"sample_weight_val": Y}, "sample_weight_val requires X_val and y_val"),
         (regressor(), Y, {"X_val": X[:, :2], "y_val": Y}, "X_val: .*X has 2 features"),
         (regressor(), Y, {"X_val": X, "y_val": TWO_TARGETS}, "2 target columns; the model was fit"),

@@ -108,6 +108,13 @@ def _check_names(argument: str, given: Any, sets: Mapping[Any, Any] | None) -> N
 
 def check_complete(given: FitArguments) -> None:
     """Check that validation rows have targets, if any argument for them was passed."""
+    several = given.X if type(given.X) is list else []
+    tables = [one[0] if type(one) is tuple and one else one for one in several]
+    if tables and all(getattr(one, "ndim", 0) == 2 for one in tables):
+        raise InvalidData(
+            "X_val is a list of validation sets; pass dicts with their names, such as "
+            "X_val={'new': X_new}, y_val={'new': y_new}."
+        )
     if (given.X is None) != (given.y is None):
         pair = type(given.X) is tuple and len(given.X) == 2
         what = (
