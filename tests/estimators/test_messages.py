@@ -114,6 +114,7 @@ OF_CLASSIFIERS = "; only classifiers have weights of classes; pass sample_"
         (BoostingClassifier, "eval_set", "pass X_val and y_val to fit"),
         (BoostingClassifier, "num_leaf_nodes", "did you mean 'max_leaf_nodes'"),
         (BoostingRanker, "label_gain", "set gain in"),
+        (BoostingRanker, "eval_at", r"; set eval_metric, such as \['ndcg@1', 'ndcg@3'\]\.$"),
         (NetworkCompletion, "xyz", "the parameters are "),
         (KernelBoostingRegressor, "xyz", r"'xyz'; help\(KernelBoostingRegressor\) lists its"),
         (KernelBoostingRegressor, "monotonic_cst", r"BoostingRegressor\(monotonic_cst="),
