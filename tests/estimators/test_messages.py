@@ -145,6 +145,7 @@ def test_parameters_of_other_libraries(estimator, name, match):
         ({"loss": "huber", "quantile": [0.1, 0.9]}, r"quantile=\[0.1, 0.9\] requires loss='qu"),
         ({"loss": "quantile", "quantile": "high"}, "must be a number between 0 and 1, or a list"),
         ({"eval_metric": max}, r"FunctionMetric\(function, higher_is_better=\.\.\.\)\.$"),
+        ({"eval_metric": "f1"}, r"FunctionMetric\(function, higher_is_better=\.\.\.\)\.$"),
     ],
 )
 def test_parameters_without_effect_or_meaning(parameters, match):

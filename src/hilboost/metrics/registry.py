@@ -41,6 +41,11 @@ def refuse_bounds_of(metrics: Collection[Metric]) -> None:
             )
 
 
+_OF_FUNCTIONS = (
+    "Pass a function as hilboost.metrics.FunctionMetric(function, higher_is_better=...)."
+)
+
+
 def _metric(given: object, kind: str) -> Metric:
     if isinstance(given, str):
         supported = _of_kind(kind)
@@ -54,8 +59,8 @@ def _metric(given: object, kind: str) -> Metric:
         given = given()
     if not isinstance(given, Metric):
         raise InvalidType(
-            f"eval_metric must be a name, a Metric, or a list of these; got {shown(given)}. Pass a "
-            "function as hilboost.metrics.FunctionMetric(function, higher_is_better=...)."
+            f"eval_metric must be a name, a Metric, or a list of these; got {shown(given)}. "
+            f"{_OF_FUNCTIONS}"
         )
     if given.kind not in ("all", kind):
         raise _of_another_kind(given.name, given.kind, kind)
@@ -73,7 +78,9 @@ def _unknown(given: str, kind: str, supported: Collection[str]) -> InvalidParame
             f"eval_metric={given!r} is a loss; set it as the loss, which is recorded and decides "
             "when to stop, and set eval_metric=None."
         )
-    return unknown_name("eval_metric", given, supported, same)
+    return InvalidParameter(
+        f"{unknown_name('eval_metric', given, supported, same)} {_OF_FUNCTIONS}"
+    )
 
 
 def same_metric(name: str, known: Collection[str]) -> str | None:
