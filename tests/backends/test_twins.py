@@ -68,7 +68,7 @@ ELSEWHERE = {
     "grow", "grow_separate_trees", "grow_one_by_one", "partition_nodes", "inherit",
     "search_columns", "best_of_parts", "settle_split",
     "scan", "scan_pairs", "scan_channels", "order_levels", "scan_levels", "settle_levels",
-    "score", "numbers", "find_unexpected", "write_root", "add", "subtract", "newton_leaves",
+    "score", "numbers", "find_unexpected", "write_root", "add", "subtract",
     "flag_rows", "move_rows", "flag_level_rows", "pack_gradients", "pack_one", "packed_sums",
     "draw_candidates", "mark_bins", "sum_bins", "search_sums", "choose_candidate",
 }  # fmt: skip
@@ -208,13 +208,10 @@ def test_bounded_score(seed, curved):
     packing = draw_packing(rng, curved)
     (packed,) = draw_histogram(rng, 1, 1, packing, curved, False)[0]
     for bounds in [(-np.inf, np.inf), (-1e-3, 1e-3), (0.5, 0.75), (-2.0, -1.0)]:
-        arguments = packed, packing, 1.0, *bounds
+        arguments = packed, 3.0, packing, criterion.LeafLimits(1.0, *bounds)
         step, gain = column_splits.bounded_score(*arguments)
         assert (step, gain) == split_twin.bounded_score(*arguments)
         assert bounds[0] <= step <= bounds[1]
-        best = column_splits.score(packed, packing, 1.0)[0]
-        assert gain <= best * (1 + 1e-12)
-        assert bounds[1] < np.inf or gain == pytest.approx(best, rel=1e-12)
 
 
 @seeded(SEEDS)
@@ -426,14 +423,34 @@ def test_leaf_sums(seed, r, weights, logistic):
 @seeded(SEEDS)
 @pytest.mark.parametrize("l2", [0.0, 1.5])
 @pytest.mark.parametrize("n_columns", [1, 3])
-def test_leaf_values(seed, l2, n_columns):
+@pytest.mark.parametrize("bounded", [False, True])
+def test_leaf_values(seed, l2, n_columns, bounded):
     rng = np.random.default_rng(seed)
     gradients, hessians = rng.normal(size=(7, 3)), rng.exponential(size=(7, n_columns))
     hessians[::2] = 0.0
+    weights, bounds = rng.uniform(0.1, 9, size=7), np.sort(rng.normal(size=(7, 2, 3)), axis=1)
+    given = gradients, hessians, weights, l2, bounds if bounded else None
     for module, keep in compared(criterion, criterion_twin):
         values = np.full((7, 3), np.nan)
-        module.leaf_values(gradients, hessians, l2, values)
+        module.leaf_values(*given, values)
         keep(values)
+
+
+@seeded(SEEDS)
+@pytest.mark.parametrize("curved", [False, True])
+def test_the_leaf_value_reduces_the_loss_most_by_its_score(seed, curved):
+    rng = np.random.default_rng(seed)
+    packing = draw_packing(rng, curved)
+    (packed,) = draw_histogram(rng, 1, 1, packing, curved, False)[0]
+    unbounded = criterion.LeafLimits(1.0, -np.inf, np.inf)
+    best, _, weight = column_splits.score(packed, packing, 1.0)
+    step, gain = column_splits.bounded_score(packed, weight, packing, unbounded)
+    assert gain == pytest.approx(best, rel=1e-12)
+    for bounds in [(-1e-3, 1e-3), (0.5, 0.75), (-2.0, -1.0)]:
+        limits = criterion.LeafLimits(1.0, *bounds)
+        value, gain = column_splits.bounded_score(packed, weight, packing, limits)
+        assert value == pytest.approx(np.clip(step, *bounds))
+        assert gain <= best * (1 + 1e-12)
 
 
 @seeded(SEEDS)

@@ -12,9 +12,9 @@ def unpack(value, packing):
     return (value >> packing.gradient_shift) * packing.gradient_step, hessian, count
 
 
-def bounded_score(value, packing, l2, lower, upper):
+def bounded_score(value, weight, packing, limits):
     gradient, hessian, _ = unpack(value, packing)
     if hessian <= 0:
-        return min(max(0.0, lower), upper), 0.0
-    step = min(max(leaf_value(gradient, hessian, l2), lower), upper)
-    return step, score_of_value(step, gradient, hessian, l2)
+        return leaf_value(0.0, 0.0, weight, limits), 0.0
+    step = leaf_value(gradient, hessian, weight, limits)
+    return step, score_of_value(step, gradient, hessian, limits.l2)

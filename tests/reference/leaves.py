@@ -1,6 +1,7 @@
 """Naive twins of :mod:`hilboost.engine.ops.cpu.leaves`."""
 
 import numpy as np
+from tests.reference.criterion import leaf_values
 from tests.reference.exact_sums import add_values
 
 from hilboost.engine.ops.cpu.nodes import ARRAY
@@ -42,12 +43,14 @@ def unit_of_outputs(packing, total, fewest_rows):
     return 2 * packing.gradient_step if counts_rows and is_large else 0.0
 
 
-def steps_of_totals(packing, leaves, totals, l2, unit, values):
+def steps_of_totals(rule, leaves, unit, values):
     if unit == 0:
         return False
-    bottom = (totals[leaves] & packing.count_mask) + l2
-    top = (totals[leaves] >> packing.gradient_shift) * packing.gradient_step
-    values[:] = np.divide(top, bottom, out=np.zeros_like(top), where=bottom > 0)
+    packing, totals = rule.packing, rule.totals[leaves]
+    weights = totals & packing.count_mask
+    gradients = (totals >> packing.gradient_shift) * packing.gradient_step
+    bounds = None if rule.bounds is None else rule.bounds[leaves]
+    leaf_values(gradients, weights, weights[:, 0], rule.l2, bounds, values)
     return bool(np.median(np.abs(values)) >= 2048 * unit)
 
 

@@ -3,16 +3,20 @@
 import numpy as np
 from tests.reference.column_splits import bounded_score
 
+from hilboost.engine.ops.cpu.criterion import LeafLimits
 from hilboost.engine.ops.cpu.nodes import COLUMN, LEFT, RIGHT
 
 
 def bound_children(node, direction, nodes, totals, rules, bounds):
     children = nodes.fields[node, [LEFT, RIGHT]]
     bounds[children] = bounds[node]
+    packing, l2 = rules.packing, rules.limits.l2
     for k in range(bounds.shape[2] if direction else 0):
+        limits = LeafLimits(l2, *bounds[node, :, k])
+        weights = (totals[children, 0] & packing.count_mask) * packing.count_step
         left, right = (
-            bounded_score(totals[child, k], rules.packing, rules.limits.l2, *bounds[node, :, k])[0]
-            for child in children
+            bounded_score(totals[child, k], weight, packing, limits)[0]
+            for child, weight in zip(children, weights, strict=True)
         )
         low, high = children[::direction]
         bounds[low, 1, k] = bounds[high, 0, k] = 0.5 * (left + right)

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from hilboost.backends.exact_sums import rounded
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats
-from hilboost.core.exchange import RowShare
-from hilboost.engine.driver import Operations
 from hilboost.engine.ops.cpu.category_splits import CategorySplits
+from hilboost.engine.ops.cpu.column_splits import Packing
 from hilboost.engine.ops.cpu.criterion import leaf_values
 from hilboost.engine.ops.cpu.fixed_point import WeightedGradients
 from hilboost.engine.ops.cpu.growth import Growth
@@ -25,6 +24,7 @@ from hilboost.reductions.sums import is_whole, merged
 
 if TYPE_CHECKING:
     from hilboost.engine.ops.cpu.vector_state import VectorGrowth
+    from hilboost.engine.tree_data import TreeData
 
 
 def grown_tree(
@@ -87,20 +87,30 @@ def leaf_of_rows(
 
 
 def newton_steps(
-    operations: Operations,
+    data: TreeData,
     growth: Growth | VectorGrowth,
     leaves: NDArray[np.int64],
     learned: WeightedGradients,
+    weights: Floats,
     l2: float,
-    share: RowShare | None,
+    bounds: Floats | None,
 ) -> Floats:
-    """Compute the Newton step of every leaf from exact sums, (n_leaves, r)."""
-    gradients, hessians, weight, _, logistic = learned
-    weights, r = weight[:, None], gradients.shape[1]
-    whole = is_whole(weight, share)
-    exact = LeafGradients(gradients, hessians, weights, weights[:0], whole, float(l2), logistic)
-    sums = rounded(merged(operations.leaves(growth, leaves, exact), share))
+    """Compute the value of every leaf from exact sums, (n_leaves, r).
+
+    ``weights``, ``bounds``: see :func:`~hilboost.engine.leaf_values`.
+    """
+    gradients, hessians, of_rows, _, logistic = learned
+    r, share = gradients.shape[1], data.share
+    columns, whole = of_rows[:, None], is_whole(of_rows, share)
+    exact = LeafGradients(gradients, hessians, columns, columns[:0], whole, logistic)
+    sums = rounded(merged(data.operations.leaves(growth, leaves, exact), share))
     values = np.empty((len(leaves), r))
     top, bottom = np.ascontiguousarray(sums[:, :r]), np.ascontiguousarray(sums[:, r:])
-    leaf_values(top, bottom, exact.l2, values)
+    leaf_values(top, bottom, weights, l2, bounds, values)
     return values
+
+
+def weights_of(totals: NDArray[np.int64], packing: Packing) -> Floats:
+    """The weights of nodes from their packed sums (n_nodes, n_channels), (n_nodes,)."""
+    mask = packing.count_mask
+    return np.float64(packing.count_step) * (totals[:, 0] & mask if mask else totals[:, -1])

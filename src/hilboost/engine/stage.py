@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Self, TypeVar, cast
 
 import numpy as np
@@ -21,11 +20,22 @@ from hilboost.engine import next_root
 from hilboost.engine.driver import grow_tree
 from hilboost.engine.gradients import pack
 from hilboost.engine.growth_inputs import borrowed, growth_of, projected, skip_one
-from hilboost.engine.leaves import as_tree, grown_tree, leaf_of_rows, newton_steps
+from hilboost.engine.leaves import (
+    as_tree,
+    grown_tree,
+    leaf_of_rows,
+    newton_steps,
+    weights_of,
+)
 from hilboost.engine.next_root import NextRoot
 from hilboost.engine.ops.cpu.fixed_point import WeightedGradients
 from hilboost.engine.ops.cpu.growth import Growth
-from hilboost.engine.ops.cpu.leaves import round_values, steps_of_totals, unit_of_outputs
+from hilboost.engine.ops.cpu.leaves import (
+    LeafRule,
+    round_values,
+    steps_of_totals,
+    unit_of_outputs,
+)
 from hilboost.engine.ops.cpu.nodes import BIN, COLUMN, N_NODES
 from hilboost.engine.ops.cpu.stage_series import HELD_OUT, LEARNED, ONE_STAGE, RowDraws, Series
 from hilboost.engine.row_order import ranks_of_leaves
@@ -84,21 +94,20 @@ def _values(
     data: TreeData,
     growth: Growth,
     leaves: NDArray[np.int64],
-    newton: Callable[[], Floats],  # the exact Newton steps
+    learned: WeightedGradients,
     fewest_rounded: float,
     rate: float | None,
 ) -> Floats:
     """The values of the leaves with these node numbers, rounded if there are many rows."""
-    packing, totals = growth.rules.packing, growth.sums.totals
+    bounds = None if growth.constraints is None else growth.constraints.bounds
+    packing, totals, l2 = growth.rules.packing, growth.sums.totals, settings.l2_regularization
+    rule = LeafRule(float(l2), packing, totals, bounds)
     unit = unit_of_outputs(packing, totals[0, 0], fewest_rounded)
     values, multiples = np.empty((len(leaves), 1)), np.empty(len(leaves))
-    l2 = float(settings.l2_regularization)
-    if not steps_of_totals(packing, leaves, totals, l2, unit, values):
-        values = newton().copy()
-    if settings.monotonic:
-        assert growth.constraints is not None
-        lower, upper = growth.constraints.bounds[leaves].swapaxes(0, 1)
-        values = np.clip(values, lower, upper)
+    if not steps_of_totals(rule, leaves, unit, values):
+        weights = weights_of(totals[leaves], packing)
+        of_leaves = None if bounds is None else bounds[leaves]
+        values = newton_steps(data, growth, leaves, learned, weights, rule.l2, of_leaves)
     is_rounded = rate is not None and round_values(unit, rate, values, multiples)
     if is_rounded and data.next_root is not None:
         data.next_root.note_steps(2 * multiples)
@@ -145,9 +154,8 @@ def fit_tree(
             next_root.note_tree(growth, leaves, space.flags, space)
         if sample.rows is not None or not in_order:
             data.operations.walk(growth, grown, leaf_of_row)
-        fewest, l2 = fewest_rounded(data, gradients, sample), settings.l2_regularization
-        newton = partial(newton_steps, data.operations, growth, leaves, learned, l2, data.share)
-        values = _values(settings, data, growth, leaves, newton, fewest, sample.rate)
+        fewest = fewest_rounded(data, gradients, sample)
+        values = _values(settings, data, growth, leaves, learned, fewest, sample.rate)
         tree = as_tree(grown, depth, values, growth.categories)
     finally:
         space.release()

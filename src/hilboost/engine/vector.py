@@ -30,6 +30,7 @@ from hilboost.engine.ops.cpu.vector_cuts import ALMOST, VectorGradients
 from hilboost.engine.ops.cpu.vector_grow import grow_vector
 from hilboost.engine.ops.cpu.vector_levels import empty_levels
 from hilboost.engine.ops.cpu.vector_state import (
+    WEIGHT,
     VectorGrowth,
     VectorLimits,
     VectorScratch,
@@ -92,7 +93,8 @@ def fit_tree(
     cuts, categories = growth.sums.values[: int(growth.nodes.control[N_NODES])], growth.categories
     grown, depth = grown_tree(growth.nodes, cuts, categories.is_category)
     leaf_of_rows(data.team, growth, grown.leaves, leaf_of_row)
-    values = newton_steps(data.operations, growth, grown.leaves, learned, 0.0, data.share)
+    weights = growth.sums.masses[grown.leaves, WEIGHT]
+    values = newton_steps(data, growth, grown.leaves, learned, weights, 0.0, None)
     tree = as_tree(grown, depth, values, categories)
     others = np.flatnonzero(leaf_of_row < 0)
     if len(others):

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 
-from hilboost.backends.exact_sums import sums_of_groups
+from hilboost.backends.exact_sums import masses_of_groups, sums_of_groups
 from hilboost.backends.threads import ThreadTeam
 from hilboost.boosting.evaluate import gradients
 from hilboost.boosting.units import in_own_units
@@ -109,5 +109,6 @@ def _steps(
         hessian = ones if now.hessian is None else now.hessian[:, k]
         top[:, place] = sums_of_groups(leaves, now.negative_gradient[:, k], weight, n_leaves)
         bottom[:, place] = sums_of_groups(leaves, hessian, weight, n_leaves)
-    leaf_values(top, bottom, float(l2), steps)
+    mass = masses_of_groups(leaves, weight, n_leaves)
+    leaf_values(top, bottom, mass, float(l2), None, steps)
     return steps, filled

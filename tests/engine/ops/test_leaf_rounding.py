@@ -7,7 +7,12 @@ from hypothesis import strategies as st
 from tests.reference import leaves as twin
 
 from hilboost.engine.gradients import layout_of
-from hilboost.engine.ops.cpu.leaves import round_values, steps_of_totals, unit_of_outputs
+from hilboost.engine.ops.cpu.leaves import (
+    LeafRule,
+    round_values,
+    steps_of_totals,
+    unit_of_outputs,
+)
 
 PACKING = layout_of(False, False, 2000.0, True, 2000).packing._replace(gradient_step=0.5)
 NUMBERS = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=9)
@@ -43,12 +48,14 @@ def test_the_unit_is_two_steps_where_rows_are_counted_and_many(changes, fewest):
 
 
 @pytest.mark.parametrize("l2", [0.0, 100.0])
+@pytest.mark.parametrize("bounds", [None, (-np.inf, 2900.0)])
 @pytest.mark.parametrize(("unit", "is_known"), [(0.0, False), (1.0, True), (10.0, False)])
-def test_small_steps_and_other_layouts_need_all_digits(l2, unit, is_known):
+def test_small_steps_and_other_layouts_need_all_digits(l2, bounds, unit, is_known):
     """The last leaf has no rows."""
     sums, leaves = np.array([5_000_000, -7_000_000, 9, 3_000_000]), np.array([0, 1, 3])
     totals = ((sums << PACKING.gradient_shift) + np.array([500, 400, 1, 0]))[:, None]
-    given_ = PACKING, leaves, totals, l2, unit
+    bounds = None if bounds is None else np.tile(np.array(bounds)[:, None], (4, 1, 1))
+    given_ = LeafRule(l2, PACKING, totals, bounds), leaves, unit
     values, expected = np.zeros((3, 1)), np.zeros((3, 1))
     assert steps_of_totals(*given_, values) == is_known
     assert twin.steps_of_totals(*given_, expected) == is_known

@@ -21,7 +21,7 @@ from hilboost.backends.compiled import compiled, inner
 from hilboost.backends.intrinsics import keep_apart, prefetch
 from hilboost.engine.ops.cpu.binning import offset_of
 from hilboost.engine.ops.cpu.column_splits import NO_GAIN, bounded_score, score_in_bounds, unpack
-from hilboost.engine.ops.cpu.criterion import leaf_score, leaf_value, split_gain
+from hilboost.engine.ops.cpu.criterion import LeafLimits, leaf_score, leaf_value, split_gain
 
 UNSEEN = 255
 """The bit of a set that stands for levels which the fit did not see."""
@@ -55,9 +55,10 @@ def _channel_of_count(sums):
 
 
 @inner
-def _step(gradient, hessian, mean, smoothing):
+def _step(sums, mean, smoothing):
     """A level's Newton step beyond the node's, shrunk as if ``smoothing`` lay on the node's."""
-    return leaf_value(gradient - mean * hessian, hessian, smoothing)
+    (gradient, hessian, weight), limits = sums, LeafLimits(smoothing, -np.inf, np.inf)
+    return leaf_value(gradient - mean * hessian, hessian, weight, limits)
 
 
 @inner
@@ -105,15 +106,14 @@ def order_levels(column, totals, rules, scratch):  # how many bins are occupied
             continue
         order[size] = b
         size += 1
-        g, h, c = numbers(packed, counted, packing)
-        if c < limits.level_count:
+        sums = numbers(packed, counted, packing)
+        if sums[2] < limits.level_count:
             steps[b] = np.inf
             light_packed += packed
             light_counted += counted
         else:
-            steps[b] = _step(g, h, mean, smoothing)
-    g, h, c = numbers(light_packed, light_counted, packing)
-    light = _step(g, h, mean, smoothing)
+            steps[b] = _step(sums, mean, smoothing)
+    light = _step(numbers(light_packed, light_counted, packing), mean, smoothing)
     for i in range(size):
         if steps[order[i]] == np.inf:
             steps[order[i]] = light
@@ -154,11 +154,12 @@ def scan_levels(column, totals, rules, bounds, scratch):
     best_gain, best_position = NO_GAIN, np.int64(0)
     gradient, hessian, count = numbers(totals[0], _channel_of_count(totals), packing)
     l2 = limits.l2 + limits.level_l2
-    bounded, lower, upper = bounds.shape[0] > 0, 0.0, 0.0
+    bounded, of_sides = bounds.shape[0] > 0, LeafLimits(l2, -np.inf, np.inf)
     parent = leaf_score(gradient, hessian, limits.l2)
     if bounded:
-        lower, upper = bounds[0, 0], bounds[1, 0]
-        _, parent = bounded_score(totals[0], packing, limits.l2, lower, upper)
+        of_node = LeafLimits(limits.l2, bounds[0, 0], bounds[1, 0])
+        of_sides = LeafLimits(l2, of_node.lower, of_node.upper)
+        _, parent = bounded_score(totals[0], count, packing, of_node)
     left[:] = 0
     for i in range(size - 1):
         _add_cell(column.histogram, (column.base + order[i]) * totals.shape[0], left)
@@ -172,7 +173,7 @@ def scan_levels(column, totals, rules, bounds, scratch):
             break
         if bounded:
             right = totals[0] - left[0]
-            sides = score_in_bounds(left[0], right, packing, l2, lower, upper, 0)
+            sides = score_in_bounds(left[0], n_left, right, n_right, packing, of_sides, 0)
         else:
             sides = leaf_score(g, h, l2) + leaf_score(gradient - g, h_right, l2)
         gain = split_gain(sides, parent, n_left, n_right)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from hilboost.backends.compiled import compiled, inner, tiny
 from hilboost.backends.intrinsics import float_bits, keep_apart
 from hilboost.engine.ops.cpu.criterion import (
+    LeafLimits,
     leaf_score,
     leaf_value,
     score_of_sides,
@@ -89,21 +90,35 @@ def score(value, packing, l2):
     return leaf_score(gradient, hessian, l2), hessian, count * packing.count_step
 
 
+@tiny
+def count_bits(sums, packing):
+    """The weight in sums (n_channels,), in steps."""
+    of_count = 0 if packing.count_mask != 0 else sums.shape[0] - 1
+    mask = packing.count_mask if packing.count_mask != 0 else -1
+    return sums[of_count] & mask
+
+
+@tiny
+def weight_of(sums, packing):
+    """The weight in sums (n_channels,)."""
+    return count_bits(sums, packing) * packing.count_step
+
+
 @compiled
-def bounded_score(value, packing, l2, lower, upper):
-    """The leaf value of a packed sum, kept in bounds, and its score."""
+def bounded_score(value, weight, packing, limits):
+    """The leaf value of a packed sum of rows of a weight, kept in bounds, and its score."""
     gradient, hessian, _ = unpack(value, packing)
     if hessian <= 0.0:
-        return min(max(0.0, lower), upper), 0.0
-    step = min(max(leaf_value(gradient, hessian, l2), lower), upper)
-    return step, score_of_value(step, gradient, hessian, l2)
+        return leaf_value(0.0, 0.0, weight, limits), 0.0
+    step = leaf_value(gradient, hessian, weight, limits)
+    return step, score_of_value(step, gradient, hessian, limits.l2)
 
 
 @inner
-def score_in_bounds(left, right, packing, l2, lower, upper, direction):
+def score_in_bounds(left, left_weight, right, right_weight, packing, limits, direction):
     """The score of both sides of a split, ``NO_GAIN`` where their values fall in ``direction``."""
-    left_value, left_score = bounded_score(left, packing, l2, lower, upper)
-    right_value, right_score = bounded_score(right, packing, l2, lower, upper)
+    left_value, left_score = bounded_score(left, left_weight, packing, limits)
+    right_value, right_score = bounded_score(right, right_weight, packing, limits)
     return NO_GAIN if direction * (right_value - left_value) < 0.0 else left_score + right_score
 
 
@@ -116,17 +131,17 @@ def _bound_gains(n_cuts, n_ordered, total, rules, direction, bounds, scratch):
     keep_apart()
     if bounds.shape[0] == 0:
         return
-    packing, l2, sums, gains = rules.packing, rules.limits.l2, scratch.sums, scratch.gains
-    lower, upper = bounds[0, 0], bounds[1, 0]
-    _, parent = bounded_score(total, packing, l2, lower, upper)
+    packing, sums, gains = rules.packing, scratch.sums, scratch.gains
+    limits = LeafLimits(rules.limits.l2, bounds[0, 0], bounds[1, 0])
+    mask, count_step = packing.count_mask, packing.count_step
+    _, parent = bounded_score(total, (total & mask) * count_step, packing, limits)
     for b in range(n_cuts):
         if gains[b] == NO_GAIN:
             continue
-        asked, right = direction if b < n_ordered else 0, total - sums[b]
-        sides = score_in_bounds(sums[b], right, packing, l2, lower, upper, asked)
-        left_count = (sums[b] & packing.count_mask) * packing.count_step
-        right_count = (right & packing.count_mask) * packing.count_step
-        gains[b] = split_gain(sides, parent, left_count, right_count)
+        asked, left, right = direction if b < n_ordered else 0, sums[b], total - sums[b]
+        n_left, n_right = (left & mask) * count_step, (right & mask) * count_step
+        sides = score_in_bounds(left, n_left, right, n_right, packing, limits, asked)
+        gains[b] = split_gain(sides, parent, n_left, n_right)
 
 
 @inner
@@ -331,9 +346,10 @@ def _parent_score(totals, n_outputs, packing, l2, bounds):
     """The score of a node, within its bounds."""
     if bounds is None or bounds.shape[0] == 0:
         return score_channels(totals, n_outputs, packing, l2)[0]
-    total_score = 0.0
+    total_score, weight = 0.0, weight_of(totals, packing)
     for k in range(n_outputs):
-        total_score += bounded_score(totals[k], packing, l2, bounds[0, k], bounds[1, k])[1]
+        limits = LeafLimits(l2, bounds[0, k], bounds[1, k])
+        total_score += bounded_score(totals[k], weight, packing, limits)[1]
     return total_score
 
 
@@ -341,10 +357,10 @@ def _parent_score(totals, n_outputs, packing, l2, bounds):
 def _bounded_sides(left, right, n_outputs, packing, l2, direction, bounds):
     """Both sides' scores within bounds, or ``NO_GAIN`` where some output is out of order."""
     keep_apart()
-    sides = 0.0
+    sides, n_left, n_right = 0.0, weight_of(left, packing), weight_of(right, packing)
     for k in range(n_outputs):
-        lower, upper = bounds[0, k], bounds[1, k]
-        sides += score_in_bounds(left[k], right[k], packing, l2, lower, upper, direction)
+        limits = LeafLimits(l2, bounds[0, k], bounds[1, k])
+        sides += score_in_bounds(left[k], n_left, right[k], n_right, packing, limits, direction)
     return sides
 
 

@@ -1,7 +1,7 @@
 """The value of a leaf and the gain of a split, from sums over their rows.
 
 ``gradient`` is the sum ``G`` of negative gradients, ``hessian`` the sum ``H`` of hessians.  A leaf
-of value ``w`` reduces twice the quadratic loss by ``w (2 G - (H + l2) w)``::
+of value ``w`` reduces twice the quadratic loss by ``w (2 G - (H + l2) w)``; without bounds::
 
     value    G / (H + l2)     the Newton step, which reduces the loss most
     score    G² / (H + l2)    by how much
@@ -10,14 +10,41 @@ of value ``w`` reduces twice the quadratic loss by ``w (2 G - (H + l2) w)``::
 Splits and leaves use these functions; the twins: :mod:`hilboost.engine.ops.reference.criterion`.
 """
 
-from hilboost.backends.compiled import compiled, tiny
+from typing import NamedTuple
+
+import numpy as np
+
+from hilboost.backends.compiled import compiled, inner, tiny
+
+
+class LeafLimits(NamedTuple):
+    """Limits of the value of a leaf."""
+
+    l2: float  # added to the hessian
+    lower: float  # least and greatest value below splits of columns that have a direction
+    upper: float  # least and greatest value below splits of columns that have a direction
 
 
 @tiny
-def leaf_value(gradient, hessian, l2):
-    """The Newton step; 0 where the hessians vanish."""
-    bottom = hessian + l2
-    return gradient / bottom if bottom > 0.0 else 0.0
+def leaf_value(gradient, hessian, weight, limits):
+    """The Newton step, 0 where the hessians vanish, or the bound that it exceeds.
+
+    The weight of the rows does not matter to this value; it may to another one.
+    """
+    bottom = hessian + limits.l2
+    return min(max(gradient / bottom if bottom > 0.0 else 0.0, limits.lower), limits.upper)
+
+
+@inner
+def limits_of(node, output, l2, bounds):
+    """The limits of the value of a node.
+
+    ``bounds``: (n_nodes, 2, n_outputs) float64, or (n_nodes, 0, 0) or ``None`` without any.
+    """
+    lower, upper = -np.inf, np.inf
+    if bounds is not None and bounds.shape[1] > 0:
+        lower, upper = bounds[node, 0, output], bounds[node, 1, output]
+    return LeafLimits(l2, lower, upper)
 
 
 @tiny
@@ -49,9 +76,13 @@ def split_gain(sides, parent, left_count, right_count):
 
 
 @compiled
-def leaf_values(gradients, hessians, l2, values):
-    """Write the values (n_leaves, r) of leaves; ``hessians`` may have one column for all."""
+def leaf_values(gradients, hessians, weights, l2, bounds, values):
+    """Write the values (n_leaves, r) of leaves; ``hessians`` may have one column for all.
+
+    ``weights``: (n_leaves,) float64. ``bounds``: as in :func:`limits_of`, of the leaves.
+    """
     last = hessians.shape[1] - 1
     for leaf in range(values.shape[0]):
         for k in range(values.shape[1]):
-            values[leaf, k] = leaf_value(gradients[leaf, k], hessians[leaf, min(k, last)], l2)
+            hessian, limits = hessians[leaf, min(k, last)], limits_of(leaf, k, l2, bounds)
+            values[leaf, k] = leaf_value(gradients[leaf, k], hessian, weights[leaf], limits)

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from hilboost.backends.compiled import compiled, inner
 from hilboost.backends.exact_sums import CHUNK, add_contiguous, clear_sum, gather, rounded_sum
 from hilboost.backends.loss_gradients import curvature
-from hilboost.engine.ops.cpu.criterion import leaf_value
+from hilboost.engine.ops.cpu.column_splits import Packing, weight_of
+from hilboost.engine.ops.cpu.criterion import leaf_value, limits_of
 from hilboost.engine.ops.cpu.nodes import ARRAY, BEGIN, END
 from hilboost.engine.ops.cpu.row_order import ROWS_PER_BLOCK, row_at
 from hilboost.engine.ops.cpu.sync import share
@@ -29,9 +30,19 @@ class LeafGradients(NamedTuple):
     weights: NDArray[np.float64]  # (n, 1) float64: (0, 1) for ones
     ones: NDArray[np.float64]  # (0, 1) float64
     whole: bool  # see :func:`~hilboost.backends.exact_sums.is_whole`
-    l2: float  # added to the hessian of a leaf
     # whether ``hessians`` are gradients, see :func:`~hilboost.backends.loss_gradients.curvature`
     logistic: bool = False
+
+
+class LeafRule(NamedTuple):
+    """What the values of leaves depend on besides the exact sums over their rows."""
+
+    l2: float  # added to the hessian of a leaf
+    packing: Packing
+    totals: NDArray[np.int64]  # (n_nodes, n_channels) int64: packed sums
+    # (n_nodes, 2, n_outputs) float64: least and greatest values; (n_nodes, 0, 0) or ``None``
+    # without any
+    bounds: NDArray[np.float64] | None
 
 
 class LeafNumbers(NamedTuple):
@@ -139,25 +150,17 @@ def leaf_sums(thread, n_threads, of_leaves, numbers, scratch, sums):
                         add_contiguous(chosen, weight, whole, sums[1, leaf, k])
 
 
-@compiled
-def newton_leaves(thread, n_threads, of_leaves, learned, scratch, sums, values):
-    """The value of every leaf from its sums of gradients and hessians.
+@inner
+def sum_leaves(thread, n_threads, of_leaves, learned, scratch, sums):
+    """Sum gradients, and hessians or weights, of the rows of a thread's share of the leaves.
 
-    ``of_leaves``: RowsOfLeaves. ``scratch``: (n_threads, 2, CHUNK) float64. ``sums``: (2, n_leaves,
-    r, 5) int64, working memory. ``values``: (n_leaves, r) float64, written by each thread for its
-    share of the leaves.
-
-    Notes
-    -----
-    The sums are exact: they depend on the rows in a leaf alone, and not on their order.
+    ``of_leaves``: RowsOfLeaves. ``learned``: LeafGradients of one output. ``scratch``: (n_threads,
+    2, CHUNK) float64. ``sums``: (2, n_leaves, 1, 5) int64, written.
     """
-    g, h, w, ones, whole, l2, logistic = learned
-    nodes, leaves, of_g, of_h = of_leaves.nodes, of_leaves.leaves, sums[0], sums[1]
-    r = g.shape[1]
-    for leaf in range(thread, leaves.shape[0], n_threads):
-        for k in range(r):
-            clear_sum(of_g[leaf, k])
-            clear_sum(of_h[leaf, k])
+    g, h, w, ones, whole, logistic = learned
+    for leaf in range(thread, of_leaves.leaves.shape[0], n_threads):
+        clear_sum(sums[0, leaf, 0])
+        clear_sum(sums[1, leaf, 0])
     gradients = LeafNumbers(g, w, whole, logistic)
     leaf_sums(thread, n_threads, of_leaves, gradients, scratch, sums)
     if h.shape[1] > 0 and not logistic:
@@ -166,14 +169,22 @@ def newton_leaves(thread, n_threads, of_leaves, learned, scratch, sums, values):
     elif h.shape[1] == 0 and w.shape[0] > 0:
         weights = LeafNumbers(w, ones, whole, False)
         leaf_sums(thread, n_threads, of_leaves, weights, scratch, sums[1:])
-    for leaf in range(thread, leaves.shape[0], n_threads):
-        bottom = np.float64(nodes[leaves[leaf], END] - nodes[leaves[leaf], BEGIN])
-        for k in range(r):
-            if h.shape[1] > 0:
-                bottom = rounded_sum(of_h[leaf, k])
-            elif w.shape[0] > 0:
-                bottom = rounded_sum(of_h[leaf, 0])
-            values[leaf, k] = leaf_value(rounded_sum(of_g[leaf, k]), bottom, l2)
+
+
+@inner
+def value_of_sums(leaf, of_leaves, learned, rule, sums):
+    """The value of a leaf from its exact sums.
+
+    ``of_leaves``: RowsOfLeaves. ``learned``: LeafGradients. ``rule``: LeafRule. ``sums``: (2,
+    n_leaves, 1, 5) int64.
+    """
+    node = of_leaves.leaves[leaf]
+    bottom = np.float64(of_leaves.nodes[node, END] - of_leaves.nodes[node, BEGIN])
+    if learned.hessians.shape[1] > 0 or learned.weights.shape[0] > 0:
+        bottom = rounded_sum(sums[1, leaf, 0])
+    weight = weight_of(rule.totals[node], rule.packing)
+    limits = limits_of(node, 0, rule.l2, rule.bounds)
+    return leaf_value(rounded_sum(sums[0, leaf, 0]), bottom, weight, limits)
 
 
 @compiled
@@ -231,21 +242,25 @@ def unit_of_outputs(packing, total, fewest_rows):
 
 
 @compiled
-def steps_of_totals(packing, leaves, totals, l2, unit, values):
-    """Write the Newton steps of leaves from their packed sums; False if these are too coarse.
+def steps_of_totals(rule, leaves, unit, values):
+    """Write the values of leaves from their packed sums; False if these are too coarse.
 
     The sums add gradients rounded to multiples of ``unit / 2``, or ``unit`` is 0.
-    They are too coarse if the steps of half of the leaves are not much larger.
+    They are too coarse if the values of half of the leaves are not much larger.
 
-    packing : Packing, with counts of rows; leaves : (n_leaves,) int64, nodes
-    totals : (n_nodes, 1) int64; values : (n_leaves, 1) float64, written
+    rule : LeafRule, with counts of rows; leaves : (n_leaves,) int64, nodes
+    values : (n_leaves, 1) float64, written
     """
     if unit == 0.0:
         return False
+    packing = rule.packing
     for leaf in range(leaves.shape[0]):
-        total = totals[leaves[leaf], 0]
+        node = leaves[leaf]
+        total = rule.totals[node, 0]
         gradient = (total >> packing.gradient_shift) * packing.gradient_step
-        values[leaf, 0] = leaf_value(gradient, np.float64(total & packing.count_mask), l2)
+        weight = np.float64(total & packing.count_mask)
+        limits = limits_of(node, 0, rule.l2, rule.bounds)
+        values[leaf, 0] = leaf_value(gradient, weight, weight, limits)
     return _median_reaches(_LEAST_STEP * unit, values[:, 0])
 
 

@@ -143,7 +143,7 @@ class CpuOperations:
 
         Returns (n_leaves, r + k, 5), with sums of k hessians, or of weights or rows.
         """
-        gradients, hessians, weights, ones, whole, _, logistic = learned
+        gradients, hessians, weights, ones, whole, logistic = learned
         of_leaves = RowsOfLeaves(growth.nodes.fields, leaves, growth.buffers.rows)
         n = n_parts(self.team, len(growth.buffers.flags) * gradients.shape[1])
         scratch = np.empty((n, 2, CHUNK))

@@ -43,16 +43,18 @@ from hilboost.engine.ops.cpu.grow import take_steps
 from hilboost.engine.ops.cpu.growth import Growth
 from hilboost.engine.ops.cpu.leaves import (
     LeafGradients,
+    LeafRule,
     RowsOfLeaves,
     mark_leaves,
-    newton_leaves,
     round_values,
     steps_of_totals,
+    sum_leaves,
     unit_of_outputs,
+    value_of_sums,
 )
 from hilboost.engine.ops.cpu.nodes import BIN, COLUMN, N_NODES, GrownTree, open_root, write_tree
 from hilboost.engine.ops.cpu.row_order import arrange_blocks
-from hilboost.engine.ops.cpu.split_constraints import clip_values
+from hilboost.engine.ops.cpu.split_constraints import all_bounds
 from hilboost.engine.ops.cpu.split_search import SplitRules
 from hilboost.engine.ops.cpu.stage_series import add_outputs, begin_stage, evaluate_share, evaluates
 from hilboost.engine.ops.cpu.sync import Threads, barrier
@@ -306,6 +308,14 @@ def mark_rows(place, part, n_parts, stage, memory, grown, leaf_of_row):
 
 
 @inner
+def _rule_of(stage, memory):
+    """What the values of leaves depend on besides exact sums."""
+    growth = memory.growth
+    bounds = all_bounds(growth.constraints)
+    return LeafRule(stage.l2, _packing_of(memory), growth.sums.totals, bounds)
+
+
+@inner
 def value_leaves(tree, place, part, n_parts, stage, memory, grown):
     """Write the values of some of the leaves."""
     keep_apart()
@@ -316,21 +326,23 @@ def value_leaves(tree, place, part, n_parts, stage, memory, grown):
         stage.column_weights,
         stage.ones,
         stage.learned.whole,
-        stage.l2,
         stage.learned.logistic,
     )
     of_leaves, values = _rows_of_leaves(place, memory.growth, grown), grown.values[place]
-    newton_leaves(part, n_parts, of_leaves, learned, scratch.numbers, scratch.sums, values)
+    rule, sums = _rule_of(stage, memory), scratch.sums
+    sum_leaves(part, n_parts, of_leaves, learned, scratch.numbers, sums)
+    for leaf in range(part, of_leaves.leaves.shape[0], n_parts):
+        values[leaf, 0] = value_of_sums(leaf, of_leaves, learned, rule, sums)
 
 
 @inner
 def values_are_known(place, stage, memory, grown):
     """Write the values of the leaves if the packed sums tell them; whether they do."""
     keep_apart()
-    leaves, totals = _rows_of_leaves(place, memory.growth, grown).leaves, memory.growth.sums.totals
-    packing, values = _packing_of(memory), grown.values[place][: leaves.shape[0]]
-    memory.steps[2] = unit_of_outputs(packing, totals[0, 0], stage.fewest_rounded)
-    return steps_of_totals(packing, leaves, totals, stage.l2, memory.steps[2], values)
+    leaves, rule = _rows_of_leaves(place, memory.growth, grown).leaves, _rule_of(stage, memory)
+    memory.steps[2] = unit_of_outputs(rule.packing, rule.totals[0, 0], stage.fewest_rounded)
+    values = grown.values[place][: leaves.shape[0]]
+    return steps_of_totals(rule, leaves, memory.steps[2], values)
 
 
 @inner
@@ -363,7 +375,6 @@ def end_tree(tree, place, stage, memory, grown, leaf_of_row):
     growth = memory.growth
     leaves = _rows_of_leaves(place, growth, grown).leaves
     values = grown.values[place][: leaves.shape[0]]
-    clip_values(leaves, growth.constraints, values)
     round_values(memory.steps[2], stage.rate, values, memory.scratch.of_nodes[: leaves.shape[0]])
     _keep_sets(place, grown.sizes[place], growth.categories, grown)
     _find_other_leaves(place, growth, memory.walk, grown, leaf_of_row[tree])

@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 from hilboost.backends.compiled import compiled, inner
 from hilboost.backends.intrinsics import keep_apart
-from hilboost.engine.ops.cpu.column_splits import bounded_score
+from hilboost.engine.ops.cpu.column_splits import bounded_score, weight_of
+from hilboost.engine.ops.cpu.criterion import LeafLimits
 from hilboost.engine.ops.cpu.nodes import COLUMN, LEFT, RIGHT
 
 
@@ -28,6 +29,14 @@ class SplitConstraints(NamedTuple):
     used: NDArray[np.uint8]
 
 
+@inner
+def all_bounds(constraints):
+    """The bounds of all nodes, or ``None`` where all columns are numbers without constraints."""
+    if constraints is None:
+        return None
+    return constraints.bounds
+
+
 @compiled
 def bound_children(node, direction, nodes, totals, rules, bounds):
     """Values below a split that has a direction stay on their side of the middle of both sides.
@@ -45,13 +54,15 @@ def bound_children(node, direction, nodes, totals, rules, bounds):
     left, right = nodes.fields[node, LEFT], nodes.fields[node, RIGHT]
     low, high = (left, right) if direction >= 0 else (right, left)
     packing, l2 = rules.packing, rules.limits.l2
+    n_left, n_right = weight_of(totals[left], packing), weight_of(totals[right], packing)
     for k in range(bounds.shape[2]):
         lower, upper = bounds[node, 0, k], bounds[node, 1, k]
         bounds[left, 0, k], bounds[left, 1, k] = lower, upper
         bounds[right, 0, k], bounds[right, 1, k] = lower, upper
         if direction != 0:
-            left_value, _ = bounded_score(totals[left, k], packing, l2, lower, upper)
-            right_value, _ = bounded_score(totals[right, k], packing, l2, lower, upper)
+            limits = LeafLimits(l2, lower, upper)
+            left_value, _ = bounded_score(totals[left, k], n_left, packing, limits)
+            right_value, _ = bounded_score(totals[right, k], n_right, packing, limits)
             middle = 0.5 * (left_value + right_value)
             bounds[low, 1, k] = middle
             bounds[high, 0, k] = middle
@@ -82,12 +93,3 @@ def permit_columns(node, nodes, constraints, permitted):
         if n_shared == n_used:
             for i in range(group_start[group], group_start[group + 1]):
                 permitted[group_columns[i]] = allowed[group_columns[i]]
-
-
-@inner
-def clip_values(leaves, constraints, values):
-    """Bring the values (n_leaves, 1) of leaves into their bounds, where there are any."""
-    if constraints is not None and constraints.bounds.shape[1] > 0:
-        for leaf in range(leaves.shape[0]):
-            bounds = constraints.bounds[leaves[leaf]]
-            values[leaf, 0] = min(max(values[leaf, 0], bounds[0, 0]), bounds[1, 0])

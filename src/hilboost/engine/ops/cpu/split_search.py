@@ -15,6 +15,7 @@ from hilboost.engine.ops.cpu.column_splits import (
     Packing,
     ScanScratch,
     SplitLimits,
+    count_bits,
     is_empty,
     place_of,
     scan,
@@ -163,14 +164,6 @@ def _middle_cut(column, cut, n_channels):
     ):
         following += 1
     return (cut + following - 1) // 2 if following < last else last - 1
-
-
-@tiny
-def count_bits(sums, packing):
-    """The weight in sums (n_channels,), in steps."""
-    of_count = 0 if packing.count_mask != 0 else sums.shape[0] - 1
-    mask = packing.count_mask if packing.count_mask != 0 else -1
-    return sums[of_count] & mask
 
 
 @tiny

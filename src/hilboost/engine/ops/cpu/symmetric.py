@@ -32,6 +32,7 @@ from hilboost.engine.ops.cpu.batch import (
 )
 from hilboost.engine.ops.cpu.column_splits import (
     NO_GAIN,
+    count_bits,
     fill_gains,
     is_empty,
     move_left,
@@ -55,7 +56,6 @@ from hilboost.engine.ops.cpu.partition import count_left, cut_rows
 from hilboost.engine.ops.cpu.split_search import (
     best_of_parts,
     column_of,
-    count_bits,
     scan_scratch,
     sum_left,
 )

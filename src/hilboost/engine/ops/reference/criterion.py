@@ -6,6 +6,7 @@ import numpy as np
 
 from hilboost.core.dtypes import Floats
 from hilboost.engine.ops.cpu.column_splits import NO_GAIN
+from hilboost.engine.ops.cpu.criterion import LeafLimits
 
 Pair = tuple[Floats, Floats]  # sums of gradients and of hessians
 
@@ -13,9 +14,11 @@ _quietly = np.errstate(divide="ignore", invalid="ignore")
 
 
 @_quietly
-def leaf_value(gradient: Floats, hessian: Floats, l2: float) -> Floats:
-    """The Newton step; 0 where the hessians vanish."""
-    return np.where(hessian + l2 > 0, np.divide(gradient, hessian + l2), 0.0)
+def leaf_value(gradient: Floats, hessian: Floats, weight: Floats, limits: LeafLimits) -> Floats:
+    """The Newton step, 0 where the hessians vanish, or the bound; the weight does not matter."""
+    l2, lower, upper = limits
+    step = np.where(hessian + l2 > 0, np.divide(gradient, hessian + l2), 0.0)
+    return np.minimum(np.maximum(step, lower), upper)
 
 
 def score_of_value(value: Floats, gradient: Floats, hessian: Floats, l2: float) -> Floats:

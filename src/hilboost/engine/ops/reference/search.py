@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from hilboost.core.dtypes import Floats
 from hilboost.engine.ops.cpu.category_splits import SET_WORDS
 from hilboost.engine.ops.cpu.column_splits import NO_GAIN, Packing
+from hilboost.engine.ops.cpu.criterion import LeafLimits
 from hilboost.engine.ops.cpu.growth import Growth
 from hilboost.engine.ops.cpu.histogram import STRIDE
 from hilboost.engine.ops.cpu.nodes import BIN, COLUMN, MISSING_LEFT, SLOT
@@ -176,25 +177,28 @@ def _gains(
         )
         gains = split_gain(left_score + right_score, of_node, left_c, right_c)
     if bounds is not None:
-        sides, of_node, ordered = _bounded_sides(parts, parent, l2, directions, bounds)
+        weights = left_c, right_c, packing.count_step * _counts(totals, rules)
+        sides, of_node, ordered = _bounded_sides((*parts, parent), weights, l2, directions, bounds)
         gains = split_gain(sides, of_node, left_c, right_c)
         allowed &= ordered
     return np.where(allowed, gains, NO_GAIN)
 
 
 def _bounded_sides(
-    parts: list, parent: list, l2: float, directions: NDArray, bounds: Floats
+    parts: tuple, weights: tuple, l2: float, directions: NDArray, bounds: Floats
 ) -> tuple[Floats, Floats, NDArray[np.bool_]]:
     """Scores of both sides and the node with values in bounds; whether these are in order."""
     sides, of_parent = np.zeros(len(directions)), np.zeros(1)
     ordered = np.ones(len(directions), dtype=bool)
     for k, (lower, upper) in enumerate(bounds.T):
-        limits = l2, float(lower), float(upper)
-        left, left_score = _bounded_score(parts[0][k], limits)
-        right, right_score = _bounded_score(parts[1][k], limits)
+        limits = LeafLimits(l2, float(lower), float(upper))
+        (left, left_score), (right, right_score), (_, of_node) = (
+            _bounded_score(part[k], weight, limits)
+            for part, weight in zip(parts, weights, strict=True)
+        )
         ordered &= ~(directions * (right - left) < 0)
         sides = sides + (left_score + right_score)
-        of_parent = of_parent + _bounded_score(parent[k], limits)[1]
+        of_parent = of_parent + of_node
     return sides, of_parent, ordered
 
 
@@ -206,11 +210,13 @@ def _best_levels(by_bin: Sums, totals: Sums, rules: SplitRules, bounds: Floats |
     count = _counts(totals[None], rules)[0] * packing.count_step
     if mean_h <= 0 or count <= 0:
         return _NONE
-    pooled, weights = by_bin[bins].copy(), _counts(by_bin[bins], rules) * packing.count_step
-    light = weights < limits.level_count
+    pooled = by_bin[bins].copy()
+    light = _counts(pooled, rules) * packing.count_step < limits.level_count
     pooled[light] = pooled[light].sum(axis=0)
     g, h = _unpack(pooled[:, 0], packing)
-    steps = leaf_value(g - mean_g / mean_h * h, h, limits.level_smoothing * mean_h / count)
+    smoothed = LeafLimits(limits.level_smoothing * mean_h / count, -np.inf, np.inf)
+    weights = np.float64(packing.count_step) * _counts(pooled, rules)
+    steps = leaf_value(g - mean_g / mean_h * h, h, weights, smoothed)
     order = np.argsort(steps, kind="stable")
     left = by_bin[bins[order]].cumsum(axis=0)[:-1]
     left_g, left_h = _unpack(left[:, 0], packing)
@@ -224,11 +230,11 @@ def _best_levels(by_bin: Sums, totals: Sums, rules: SplitRules, bounds: Floats |
         parent = leaf_score(mean_g, mean_h, limits.l2)
         sides = leaf_score(left_g, left_h, l2) + leaf_score(mean_g - left_g, right_h, l2)
     else:
-        lower, upper = bounds[:, 0].tolist()
-        parent = _bounded_score((mean_g, mean_h), (limits.l2, lower, upper))[1]
-        right = _unpack(totals[0] - left[:, 0], packing)
-        sides = _bounded_score((left_g, left_h), (l2, lower, upper))[1]
-        sides = sides + _bounded_score(right, (l2, lower, upper))[1]
+        of_node = LeafLimits(limits.l2, *bounds[:, 0].tolist())
+        parent = _bounded_score((mean_g, mean_h), count, of_node)[1]
+        right, of_sides = _unpack(totals[0] - left[:, 0], packing), of_node._replace(l2=l2)
+        sides = _bounded_score((left_g, left_h), left_c, of_sides)[1]
+        sides = sides + _bounded_score(right, right_c, of_sides)[1]
     gains = np.where(allowed, split_gain(sides, parent, left_c, right_c), NO_GAIN)
     if not len(gains) or gains.max() == NO_GAIN:
         return _NONE
@@ -255,12 +261,12 @@ def _counts(sums: Sums, rules: SplitRules) -> Sums:
     return sums[..., 0] & mask if mask else sums[..., -1]
 
 
-def _bounded_score(sums: Pair, limits: tuple[float, float, float]) -> Pair:
+def _bounded_score(sums: Pair, weight: Floats, limits: LeafLimits) -> Pair:
     """The leaf value within bounds, and its score."""
-    (gradient, hessian), (l2, lower, upper) = sums, limits
-    value = np.where(hessian > 0, leaf_value(gradient, hessian, l2), 0.0)
-    value = np.minimum(np.maximum(value, lower), upper)
-    return value, np.where(hessian > 0, score_of_value(value, gradient, hessian, l2), 0.0)
+    (gradient, hessian), curved = sums, sums[1] > 0
+    value = leaf_value(np.where(curved, gradient, 0.0), hessian, weight, limits)
+    score = score_of_value(value, gradient, hessian, limits.l2)
+    return value, np.where(curved, score, 0.0)
 
 
 def stride_of(growth: Growth) -> int:
