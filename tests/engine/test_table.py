@@ -8,6 +8,8 @@ from tests.reference.histogram import bins_of
 
 from hilboost.backends.threads import ThreadTeam
 from hilboost.engine.table import bin_table, column_edges
+from hilboost.tables.blocks import DenseTable
+from hilboost.tables.sparse import SparseTable
 
 
 def masses(values, edges, weight=None):
@@ -122,6 +124,21 @@ def test_a_sample_of_the_rows_is_enough():
     mass = np.bincount(bins_of(table.words, 0), minlength=10)
     assert len(mass) == 10
     assert 0 < np.abs(mass - 30_000).max() < 500
+
+
+@pytest.mark.parametrize("n", [700, 200_100], ids=["all rows", "sample"])
+def test_every_kind_of_table_has_the_bins_of_an_array(n):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 9)) * (rng.uniform(size=(n, 9)) < 0.3)
+    order = rng.permutation(n).astype(np.uint32)
+    back = np.argsort(order).astype(np.uint32)
+    kinds = np.asfortranarray(X), DenseTable(list(X.T)), DenseTable(X[order])[back], SparseTable(X)
+    expected = bin_table(X, None, 20, 0, ThreadTeam(1))
+    with ThreadTeam(2) as team:
+        for kind in kinds:
+            found = bin_table(kind, None, 20, 0, team)
+            np.testing.assert_array_equal(found.thresholds, expected.thresholds)
+            np.testing.assert_array_equal(found.words, expected.words)
 
 
 @pytest.mark.parametrize("kind", ["numbers", "missing", "infinite"])

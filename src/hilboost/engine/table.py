@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -24,9 +23,7 @@ from hilboost.engine.tree import Forest, work_in_blocks
 from hilboost.reductions.draws import draw_rows
 from hilboost.reductions.rows import ROUNDING, are_close, ends_of_equals
 from hilboost.reductions.sums import count
-from hilboost.tables.blocks import BlockTable, DenseTable
-from hilboost.tables.files import FileTable, column_of
-from hilboost.tables.sparse import SparseTable
+from hilboost.tables.blocks import BlockTable, DenseTable, as_table
 
 _HIGHEST = np.finfo(np.float64).max
 
@@ -139,8 +136,6 @@ def _quantile_cuts(mass: Floats, max_bins: int) -> NDArray[np.int64]:
 
 
 SAMPLE_ROWS = 200_000
-_BLOCK_ROWS, _COPIED_ROWS = 1024, 2**12
-_SPARSE_BLOCK_ROWS = 2**16
 
 
 @dataclass(frozen=True)
@@ -177,8 +172,9 @@ class BinnedTable:
 
     def of_rows(self, X: Floats | BlockTable, team: ThreadTeam) -> BinnedTable:
         """Return the table of other rows, with the same bins."""
-        table = replace(self, words=_empty_words(X, (len(self.words), X.shape[0])))
-        _pack(X, table.edges, table.words, team)
+        rows = as_table(X)
+        table = replace(self, words=rows.empty((len(self.words), len(rows)), dtypes.WORD))
+        _pack(rows, table.edges, table.words, team)
         return table
 
     def part(self, rows: slice) -> BinnedTable:
@@ -241,35 +237,18 @@ def _sampled_edges(
         key = key_of(seed, Purpose.ROWS_FOR_BINS)
         rows = draw_rows(key, n, None, SAMPLE_ROWS, team, share)
     sample_weight = weight if weight is None or rows is None else weight[rows]
-    sample = X if rows is None else _rows_of(X, rows, team)
-    if isinstance(sample, DenseTable | FileTable):
-        sample = sample.array()
-    if share is not None and isinstance(sample, np.ndarray):
-        sample = share.exchange.gathered(sample)
+    sample = as_table(X).sampled(rows, team)
+    if share is not None:
+        sample = DenseTable(share.exchange.gathered(sample.array()))
         if sample_weight is not None:
             sample_weight = share.exchange.gathered(sample_weight)
-    column = _columns_of(sample)
 
     def edges_of(k: int) -> Floats:
         if k in levels:
             return np.arange(0.5, levels[k] - 1)
-        return column_edges(column(k), sample_weight, max_bins)
+        return column_edges(sample.column(k), sample_weight, max_bins)
 
     return _edges(edges_of, d, team, share)
-
-
-def _rows_of(X: Any, rows: NDArray[np.uint32], team: ThreadTeam) -> Any:
-    """Return some rows; threads copy the rows of an array, column by column."""
-    if not isinstance(X, np.ndarray) or not X.flags.c_contiguous:
-        return X[rows]
-    found = np.empty((len(rows), X.shape[1]), dtype=X.dtype, order="F")
-
-    def copy(begin: int) -> None:
-        here = slice(begin, begin + _COPIED_ROWS)
-        found[here] = X.take(rows[here], axis=0)
-
-    team.map(copy, range(0, len(rows), _COPIED_ROWS))
-    return found
 
 
 def _edges(
@@ -292,58 +271,15 @@ def _edges(
     return [edges[k] for k in range(d)]
 
 
-def _empty_words(X: Floats | BlockTable, shape: tuple[int, int]) -> NDArray[np.uint64]:
-    """Memory for the bins, which are on disk if the table is."""
-    if isinstance(X, FileTable):
-        return X.on_disk(shape, dtypes.WORD)
-    return np.empty(shape, dtype=dtypes.WORD)
+def _pack(table: BlockTable, edges: BinEdges, words: NDArray[np.uint64], team: ThreadTeam) -> None:
+    """Pack the bins of all rows."""
 
+    def pack(values: Floats, begin: int, first: int) -> None:
+        (m, width), memory = values.shape, np.empty(len(values))
+        own, last = edges.of_columns(first, first + width), -(-(first + width) // 8)
+        pack_bins(values, own, begin, words[first // 8 : last], memory, np.empty(m, dtype=np.int64))
 
-def _columns_of(X: Floats | BlockTable) -> Callable[[int], Floats]:
-    if isinstance(X, SparseTable):
-        X.index_columns()
-    return lambda k: column_of(X, k)
-
-
-def _pack(
-    X: Floats | BlockTable, edges: BinEdges, words: NDArray[np.uint64], team: ThreadTeam
-) -> None:
-    """Pack blocks of rows; a block of a sparse table has the eight columns of a word."""
-    n, d = X.shape
-    if isinstance(X, SparseTable):
-        X.index_columns()
-
-        def pack_columns(block: tuple[int, int]) -> None:
-            w, begin = block
-            first, last, end = 8 * w, min(8 * w + 8, d), min(begin + _SPARSE_BLOCK_ROWS, n)
-            values = X.columns(first, last, begin, end)
-            _pack_block(values, edges.of_columns(first, last), begin, words[w : w + 1])
-
-        team.map(pack_columns, list(product(range(len(words)), range(0, n, _SPARSE_BLOCK_ROWS))))
-        return
-
-    if isinstance(X, FileTable):
-        for first, batch in X.batches():
-
-            def pack_part(begin: int, first: int = first, batch: Floats = batch) -> None:
-                values = batch[begin : begin + _BLOCK_ROWS]
-                _pack_block(values, edges, first + begin, words)
-
-            team.map(pack_part, range(0, len(batch), _BLOCK_ROWS))
-        return
-
-    def pack_rows(begin: int) -> None:
-        end = min(begin + _BLOCK_ROWS, n)
-        values = X.block(begin, end) if isinstance(X, DenseTable) else X[begin:end]
-        _pack_block(values, edges, begin, words)
-
-    team.map(pack_rows, range(0, n, _BLOCK_ROWS))
-
-
-def _pack_block(values: Any, edges: BinEdges, begin: int, words: NDArray[np.uint64]) -> None:
-    """Pack a block of rows (m, d), the first of which is ``begin``."""
-    m = len(values)
-    pack_bins(values, edges, begin, words, np.empty(m), np.empty(m, dtype=np.int64))
+    table.map_blocks(pack, team)
 
 
 def add_trees_on_bins(

@@ -26,8 +26,7 @@ from hilboost.engine.plan import Plan, plan_for
 from hilboost.engine.row_order import RowOrder
 from hilboost.engine.settings import TreeSettings
 from hilboost.engine.table import BinnedTable, bin_table
-from hilboost.tables.blocks import BlockTable
-from hilboost.tables.files import FileTable
+from hilboost.tables.blocks import BlockTable, as_table
 
 _BLOCK_ROWS = 2**14
 _STEP = 2**16 // 32
@@ -191,7 +190,7 @@ def prepare_trees(
     table = bin_table(X, weight, settings.max_bins, seed, team, levels, share)
     if share is not None and operations is None:
         operations = CpuOperations(team, n_threads)
-    plan = plan_for(settings, table, n_threads, isinstance(X, FileTable), operations)
+    plan = plan_for(settings, table, n_threads, as_table(X).is_on_disk, operations)
     return TreeData(
         table,
         team,

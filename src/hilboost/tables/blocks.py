@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,10 +65,16 @@ class RowBits:
 _BLOCK_BYTES = 2**24
 _FIRST_PART, _LARGEST_PART = 2**13, 2**18
 _BLOCK_ROWS = 2**15
+_ROWS_OF_WORK, _COPIED_ROWS = 2**10, 2**12
+
+Work = Callable[[Floats, int, int], None]
+"""Takes a dense block of a table, and the numbers of its first row and column."""
 
 
 class BlockTable(ABC):
     """Base class of tables of numbers that are read in blocks, NaN for missing values."""
+
+    is_on_disk: ClassVar[bool] = False
 
     @property
     @abstractmethod
@@ -110,6 +116,22 @@ class BlockTable(ABC):
         while begin < len(self):
             yield self[begin:end]
             begin, end = end, min(2 * end, end + _LARGEST_PART)
+
+    @abstractmethod
+    def array(self) -> Floats:
+        """Return the whole table as a new array (n, d)."""
+
+    @abstractmethod
+    def sampled(self, rows: NDArray[np.uint32] | None, team: ThreadTeam) -> BlockTable:
+        """Return the table of some rows, or of all, whose columns threads read fast."""
+
+    @abstractmethod
+    def map_blocks(self, work: Work, team: ThreadTeam) -> None:
+        """Let threads work on small dense blocks, which begin at every eighth column at most."""
+
+    def empty(self, shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
+        """Return memory for values of the rows, where those of the table are."""
+        return np.empty(shape, dtype=dtype)
 
     @abstractmethod
     def __getitem__(self, rows: Any) -> BlockTable:
@@ -172,6 +194,29 @@ class DenseTable(BlockTable):
         values = self._columns[k] if self._matrix is None else self._matrix[:, k]
         values = values if self._rows is None else values[self._rows[:]]
         return values.astype(self.dtype, copy=False)
+
+    def sampled(self, rows: NDArray[np.uint32] | None, team: ThreadTeam) -> DenseTable:
+        """Return the table of some rows, or of all, whose columns threads read fast."""
+        if rows is None and self._rows is None:
+            return self
+        table = self if rows is None else self[rows]
+        found = np.empty(table.shape, dtype=self.dtype, order="F")
+
+        def copy(begin: int) -> None:
+            end = min(begin + _COPIED_ROWS, len(found))
+            found[begin:end] = table.block(begin, end)
+
+        team.map(copy, range(0, len(found), _COPIED_ROWS))
+        return DenseTable(found)
+
+    def map_blocks(self, work: Work, team: ThreadTeam) -> None:
+        """Let threads work on blocks of rows."""
+        n = len(self)
+
+        def on_rows(begin: int) -> None:
+            work(self.block(begin, min(begin + _ROWS_OF_WORK, n)), begin, 0)
+
+        team.map(on_rows, range(0, n, _ROWS_OF_WORK))
 
     def block(self, begin: int, end: int) -> Floats:
         """Return the rows ``[begin, end)``, (end - begin, d) float64 or float32, C-ordered."""

@@ -8,15 +8,16 @@ from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hilboost.backends.threads import ThreadTeam
 from hilboost.core import dtypes
 from hilboost.core.disk import reserve
 from hilboost.core.dtypes import Floats
-from hilboost.tables.blocks import BlockTable, DenseTable
+from hilboost.tables.blocks import BlockTable, DenseTable, Work
 from hilboost.tables.encoding import encode
 from hilboost.tables.reading import read_table
 from hilboost.tables.schema import Schema
@@ -27,6 +28,8 @@ Reader = Callable[[Sequence[str]], Iterator[Any]]
 
 class FileTable(BlockTable):
     """Some rows of a table on disk."""
+
+    is_on_disk: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -98,7 +101,7 @@ class FileTable(BlockTable):
         table = copy(self)
         table._rows = None
         stored = {
-            k: self.on_disk((self._n_rows,), np.float32 if len(levels) < 2**24 else np.float64)
+            k: self.empty((self._n_rows,), np.float32 if len(levels) < 2**24 else np.float64)
             for k, levels in self.schema.levels
         }
         for begin, values in table.batches(list(stored)):
@@ -127,6 +130,19 @@ class FileTable(BlockTable):
         for _, values in self.batches():
             yield DenseTable(values)
 
+    def sampled(self, rows: NDArray[np.uint32] | None, team: ThreadTeam) -> DenseTable:
+        """Return the table of some rows, or of all, in memory."""
+        return DenseTable((self if rows is None else self[rows]).array())
+
+    def map_blocks(self, work: Work, team: ThreadTeam) -> None:
+        """Let threads work on the rows of one batch after the other."""
+        for first, values in self.batches():
+
+            def on_rows(block: Floats, begin: int, column: int, first: int = first) -> None:
+                work(block, first + begin, column)
+
+            DenseTable(values).map_blocks(on_rows, team)
+
     def array(self) -> Floats:
         """Return the whole table as a new array (n, d)."""
         matrix = np.empty(self.shape, dtype=self.dtype)
@@ -140,7 +156,7 @@ class FileTable(BlockTable):
         table.schema, table._stored = schema, {}
         return table.with_stored_codes() if self._stored else table
 
-    def on_disk(self, shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
+    def empty(self, shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
         """Return an array in a file without a name, whose space is free once nothing uses it."""
         with tempfile.TemporaryFile(dir=self._folder) as file:
             reserve(file, math.prod(shape) * np.dtype(dtype).itemsize, self._folder)
@@ -162,7 +178,7 @@ class EncodedTable(FileTable):
         self._codes, self._encode_block = codes, encode_block
         self._columns = columns
         if columns.size:
-            self._columns = self.on_disk(columns.shape, columns.dtype)
+            self._columns = self.empty(columns.shape, columns.dtype)
             self._columns[:] = columns
 
     @property

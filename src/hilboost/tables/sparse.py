@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from itertools import chain
+from itertools import chain, product
 from typing import Any
 
 import numpy as np
@@ -12,9 +12,12 @@ from numpy.typing import NDArray
 from scipy.sparse import bsr_array, coo_array, csc_array, csr_array, dia_array, issparse
 
 from hilboost.backends.row_hashes import add_sparse_hashes
+from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
-from hilboost.tables.blocks import BlockTable, rows_per_block
+from hilboost.tables.blocks import BlockTable, Work, rows_per_block
+
+_ROWS_OF_WORK, _COLUMNS_OF_WORK = 2**16, 8
 
 
 def check_sparse(matrix: Any, what: str = "X") -> None:
@@ -110,10 +113,27 @@ class SparseTable(BlockTable):
         add_sparse_hashes(values, numbers, starts, hashes)
         return hashes
 
-    def index_columns(self) -> SparseTable:
-        """Build the column index of :meth:`columns` before several threads use it."""
-        _ = self._columns
-        return self
+    def array(self) -> Floats:
+        """Return the whole table as a new array (n, d)."""
+        return self._rows.toarray()
+
+    def sampled(self, rows: NDArray[np.uint32] | None, team: ThreadTeam) -> SparseTable:
+        """Return the table of some rows, or of all, with the index of the columns."""
+        table = self if rows is None else self[rows]
+        _ = table._columns
+        return table
+
+    def map_blocks(self, work: Work, team: ThreadTeam) -> None:
+        """Let threads work on blocks of eight columns."""
+        (n, d), table = self.shape, self.sampled(None, team)
+
+        def on_columns(block: tuple[int, int]) -> None:
+            first, begin = block
+            last, end = min(first + _COLUMNS_OF_WORK, d), min(begin + _ROWS_OF_WORK, n)
+            work(table.columns(first, last, begin, end), begin, first)
+
+        firsts = range(0, d, _COLUMNS_OF_WORK)
+        team.map(on_columns, list(product(firsts, range(0, n, _ROWS_OF_WORK))))
 
     @cached_property
     def _columns(self) -> csc_array:

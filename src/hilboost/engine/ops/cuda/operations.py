@@ -126,7 +126,7 @@ class DeviceOperations:
         n = len(learned.gradients)
         m, n_channels = len(learned.rows) or n, layout.n_channels(1)
         tree = self._trees.of(into if into.base is None else into.base, self._empty)
-        gradients, hessians, weights = self._learned(tree, learned)
+        gradients, hessians, weights = self._learned(tree, learned, True)
         no_numbers = np.empty(0, dtype=dtypes.ROW)
         totals = np.zeros(2, dtype=np.int64)
         work = QuantizeWork(
@@ -207,7 +207,7 @@ class DeviceOperations:
         Returns (n_leaves, 2, 5).
         """
         tree, n_leaves = self._tree(growth), len(leaves)
-        gradients, hessians, weights = self._learned(tree, learned)
+        gradients, hessians, weights = self._learned(tree, learned, False)
         is_counted = not (hessians.shape[0] or weights.shape[0])
         steps, n_blocks = _steps(growth.nodes.fields, leaves, 1, _ROWS_PER_BLOCK)
         tops, limbs = np.zeros(2 * n_leaves, np.uint32), np.zeros((n_leaves, 2, 4), np.int64)
@@ -278,10 +278,12 @@ class DeviceOperations:
 
         return self._trees.of(buffers.ordered if packed is None else packed, copied)
 
-    def _learned(self, tree: _Memory, learned: WeightedGradients | LeafGradients) -> Any:
+    def _learned(
+        self, tree: _Memory, learned: WeightedGradients | LeafGradients, is_new: bool
+    ) -> Any:
         """Gradients, hessians and weights on the device; these of a tree are copied once."""
         names, source = ("gradients", "hessians", "weights"), learned.gradients
-        if isinstance(learned, WeightedGradients) or tree.source() is not source:
+        if is_new or tree.source() is not source:
             hosts = [source, source[:0] if learned.logistic else learned.hessians, learned.weights]
             for name, host in zip(names, hosts, strict=True):
                 tree.written(name, host.reshape(-1))
