@@ -1,6 +1,7 @@
-"""Losses and gradients of the squared error and of the log loss, and bounds of Newton steps.
+"""Losses and gradients of the squared error and of the log loss.
 
-Bounded are steps in logarithms of means, odds and hazards.
+Hessians are raised where a Newton step in a logarithm (of odds, a mean, or a hazard) would be
+longer than ``LONGEST_STEP``.
 """
 
 import math

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.backends.quantiles import geometric_medians
+from hilboost.backends.geometric_medians import geometric_medians
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts
 from hilboost.core.gradients import Gradients, Structure

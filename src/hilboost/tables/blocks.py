@@ -130,7 +130,7 @@ class BlockTable(ABC):
         """Let threads work on small dense blocks, which begin at every eighth column at most."""
 
     def empty(self, shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
-        """Return memory for values of the rows, where those of the table are."""
+        """Return memory for values of the rows, on disk if the table is."""
         return np.empty(shape, dtype=dtype)
 
     @abstractmethod

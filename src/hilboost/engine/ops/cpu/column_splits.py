@@ -417,18 +417,18 @@ def scan_channels(column, totals, rules, direction, bounds, scratch):
         for b in range(last):
             if not move_left(histogram, (column.base + b) * n_channels, totals, left, right):
                 continue
-            left_score, left_hessian, left_count = score_channels(left, n_outputs, packing, l2)
-            if left_count < min_count or left_hessian < min_hessian:
+            left_score, left_hessian, left_weight = score_channels(left, n_outputs, packing, l2)
+            if left_weight < min_count or left_hessian < min_hessian:
                 continue
-            right_score, right_hessian, right_count = score_channels(right, n_outputs, packing, l2)
-            if right_count < min_count or right_hessian < min_hessian or right_count <= 0:
+            right_score, right_hessian, right_weight = score_channels(right, n_outputs, packing, l2)
+            if right_weight < min_count or right_hessian < min_hessian or right_weight <= 0:
                 break
             sides = left_score + right_score
             if bounds is not None and bounds.shape[0] > 0:
                 ordered = last < n_values or not _same_channels(right, histogram, missing)
                 asked = direction if ordered else 0
                 sides = _bounded_sides(left, right, n_outputs, packing, l2, asked, bounds)
-            gain = split_gain(sides, parent, left_count, right_count)
+            gain = split_gain(sides, parent, left_weight, right_weight)
             if gain > best_gain:
                 best_gain, best_bin, best_left = gain, b, missing_left
     return best_gain, best_bin, best_left

@@ -67,7 +67,7 @@ def score_of_sides(left_gradient, left_hessian, right_gradient, right_hessian, l
 
 
 @tiny
-def split_gain(sides, parent, left_count, right_count):
+def split_gain(sides, parent, left_weight, right_weight):
     """The gain of a split from the sum of both sides' scores and the score of the node.
 
     The weights of the rows of both sides do not matter to this gain; they may to another one.

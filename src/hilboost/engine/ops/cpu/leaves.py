@@ -35,7 +35,7 @@ class LeafGradients(NamedTuple):
 
 
 class LeafRule(NamedTuple):
-    """What the values of leaves depend on besides the exact sums over their rows."""
+    """Inputs of the values of leaves besides the exact sums over their rows."""
 
     l2: float  # added to the hessian of a leaf
     packing: Packing

@@ -309,7 +309,7 @@ def mark_rows(place, part, n_parts, stage, memory, grown, leaf_of_row):
 
 @inner
 def _rule_of(stage, memory):
-    """What the values of leaves depend on besides exact sums."""
+    """Inputs of the values of leaves besides exact sums."""
     growth = memory.growth
     bounds = all_bounds(growth.constraints)
     return LeafRule(stage.l2, _packing_of(memory), growth.sums.totals, bounds)

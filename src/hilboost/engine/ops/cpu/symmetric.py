@@ -94,14 +94,14 @@ def _gain_of_channels(left, right, totals, rules):
     """Gain of one cut of a node with several channels, ``NO_GAIN`` if it is not allowed."""
     n_outputs, packing, limits = _number_of(rules.n_outputs), rules.packing, rules.limits
     parent, _, _ = score_channels(totals, n_outputs, packing, limits.l2)
-    on_left, left_hessian, left_count = score_channels(left, n_outputs, packing, limits.l2)
-    on_right, right_hessian, right_count = score_channels(right, n_outputs, packing, limits.l2)
-    smallest = min(left_count, right_count)
+    on_left, left_hessian, left_weight = score_channels(left, n_outputs, packing, limits.l2)
+    on_right, right_hessian, right_weight = score_channels(right, n_outputs, packing, limits.l2)
+    smallest = min(left_weight, right_weight)
     if smallest < limits.min_count or smallest <= 0.0:
         return NO_GAIN
     if min(left_hessian, right_hessian) < limits.min_hessian:
         return NO_GAIN
-    return split_gain(on_left + on_right, parent, left_count, right_count)
+    return split_gain(on_left + on_right, parent, left_weight, right_weight)
 
 
 @inner

@@ -41,6 +41,6 @@ def score_of_sides(left: Pair, right: Pair, l2: float) -> Floats:
 
 
 @_quietly
-def split_gain(sides: Floats, parent: Floats, left_count: Floats, right_count: Floats) -> Floats:
+def split_gain(sides: Floats, parent: Floats, left_weight: Floats, right_weight: Floats) -> Floats:
     """The gain of a split, to which the weights of the rows of both sides do not matter."""
     return sides - parent

@@ -2,14 +2,14 @@
 
 import numpy as np
 import pytest
-from tests.reference import quantiles as twin
+from tests.reference import geometric_medians as twin
 
-from hilboost.backends import quantiles
+from hilboost.backends import geometric_medians
 
 
 def compiled(points, outside=None, weights=None, leaves=None, n_leaves=1):
     n = len(points)
-    return quantiles.geometric_medians(
+    return geometric_medians.geometric_medians(
         np.asarray(points, dtype=float),
         np.zeros(n) if outside is None else outside,
         np.ones(n) if weights is None else weights,
