@@ -3,8 +3,8 @@
 import numpy as np
 
 from hilboost.engine.ops.cpu.binning import BinTable
-from hilboost.engine.ops.cpu.column_splits import Packing
 from hilboost.engine.ops.cpu.nodes import CONTROL_SIZE, N_NODE_FIELDS, NodeStore
+from hilboost.engine.ops.cpu.packing import Packing
 from hilboost.engine.ops.cpu.split_search import SplitRules
 
 

@@ -58,18 +58,20 @@ from hilboost.engine.ops.cpu import nodes as fields
 from hilboost.engine.ops.cpu import row_order as compiled_row_order
 from hilboost.engine.ops.cpu.binning import BinTable
 from hilboost.engine.ops.cpu.fixed_point import Compact
+from hilboost.engine.ops.cpu.packing import Packing
 from hilboost.engine.tree_data import joint_columns
 
 SEEDS = range(4)
-# Whole trees are compared with `ops/reference` in test_driver.py, separate ones with single ones in
-# test_separate_trees.py, batches there and in workers/test_output_kernels.py; `draw_candidates` is
-# a part of `grow_vector`, which has a twin.
+# Whole trees are compared with `ops/reference` in test_driver.py, those with vector leaves with
+# naive growth in test_vector_trees.py, separate ones with single ones in test_separate_trees.py,
+# batches there and in workers/test_output_kernels.py.
 ELSEWHERE = {
     "grow", "grow_separate_trees", "grow_one_by_one", "partition_nodes", "inherit",
     "search_columns", "best_of_parts", "settle_split",
-    "scan", "scan_pairs", "scan_channels", "order_levels", "scan_levels", "settle_levels",
-    "score", "numbers", "find_unexpected", "write_root", "add", "subtract",
+    "scan", "scan_pairs", "scan_channels",
+    "score", "find_unexpected", "write_root", "add", "subtract",
     "flag_rows", "move_rows", "flag_level_rows", "pack_gradients", "pack_one", "packed_sums",
+    "grow_vector", "sum_rows", "set_priority", "value_ranges",
     "draw_candidates", "mark_bins", "sum_bins", "search_sums", "choose_candidate",
 }  # fmt: skip
 FOLDERS = Path(__file__).parent, Path(__file__).parents[1] / "engine"
@@ -730,7 +732,7 @@ def test_mark_left_leaves(seed):
 def test_random_rounding_is_right_on_average_and_a_function_of_the_row():
     n = 20_000
     learned = all_rows(np.full((n, 1), 0.3), np.full((n, 1), 0.7))
-    packing = column_splits.Packing(20, (1 << 20) - 1, (1 << 20) - 1, 40, 1.0, 1.0, 0.0, 1.0)
+    packing = Packing(20, (1 << 20) - 1, (1 << 20) - 1, 40, 1.0, 1.0, 0.0, 1.0)
     rounding = fixed_point.Rounding(1.0, 1.0, 1.0, True, np.uint64(7), 0)
     packed = []
     for begin in (0, 5_000):

@@ -16,7 +16,6 @@ from hilboost.backends.threads import ThreadTeam
 from hilboost.core.exchange import RowShare
 from hilboost.engine.buffers import TreeBuffers
 from hilboost.engine.next_root import NextRoot
-from hilboost.engine.ops.cpu.column_splits import Packing
 from hilboost.engine.ops.cpu.fixed_point import (
     Compact,
     Layout,
@@ -26,6 +25,7 @@ from hilboost.engine.ops.cpu.fixed_point import (
     factor_of,
     pack_compact,
 )
+from hilboost.engine.ops.cpu.packing import Packing
 from hilboost.engine.ops.cpu.row_order import ROWS_PER_BLOCK
 from hilboost.engine.tree_data import TreeData
 from hilboost.reductions.sums import count, is_whole, largest, on_any_worker, sum_of_blocks

@@ -11,13 +11,13 @@ from hilboost.backends.exact_sums import rounded
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats
 from hilboost.engine.ops.cpu.category_splits import CategorySplits
-from hilboost.engine.ops.cpu.column_splits import Packing
 from hilboost.engine.ops.cpu.criterion import leaf_values
 from hilboost.engine.ops.cpu.fixed_point import WeightedGradients
 from hilboost.engine.ops.cpu.growth import Growth
 from hilboost.engine.ops.cpu.leaves import LeafGradients, RowsOfLeaves, mark_leaves
 from hilboost.engine.ops.cpu.nodes import GrownTree, NodeStore, empty_tree, write_tree
 from hilboost.engine.ops.cpu.operations import n_parts
+from hilboost.engine.ops.cpu.packing import Packing
 from hilboost.engine.row_order import RowOrder, offsets_of
 from hilboost.engine.tree import Tree
 from hilboost.reductions.sums import is_whole, merged
@@ -102,7 +102,7 @@ def newton_steps(
     gradients, hessians, of_rows, _, logistic = learned
     r, share = gradients.shape[1], data.share
     columns, whole = of_rows[:, None], is_whole(of_rows, share)
-    exact = LeafGradients(gradients, hessians, columns, columns[:0], whole, logistic)
+    exact = LeafGradients(gradients, hessians, columns, whole, logistic)
     sums = rounded(merged(data.operations.leaves(growth, leaves, exact), share))
     values = np.empty((len(leaves), r))
     top, bottom = np.ascontiguousarray(sums[:, :r]), np.ascontiguousarray(sums[:, r:])

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core import dtypes
 from hilboost.core.dtypes import Floats
-from hilboost.engine.ops.cpu.column_splits import Packing
 from hilboost.engine.ops.cpu.fixed_point import Compact
 from hilboost.engine.ops.cpu.growth import Growth
 from hilboost.engine.ops.cpu.histogram import OrderedRows
 from hilboost.engine.ops.cpu.next_root import LeafSteps, find_unexpected, write_root
 from hilboost.engine.ops.cpu.nodes import ROOT_GIVEN, SLOT, SPARE
+from hilboost.engine.ops.cpu.packing import Packing
 
 FEWEST_ROWS = 2**18
 """Weight of the rows from which on leaf values are rounded."""

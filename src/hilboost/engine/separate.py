@@ -235,7 +235,6 @@ def _stage(
         learned=TreeGradients(negative, hessian, whole, structure.logistic),
         weights=weights,
         column_weights=weights[:, None],
-        ones=weights[:0, None],
         rows=rows,
         offsets=offsets_of(data.order),
         layout=layout_of(curved, of_probabilities, total, whole, m),

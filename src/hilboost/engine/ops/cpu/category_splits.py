@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 from hilboost.backends.compiled import compiled, inner
 from hilboost.backends.intrinsics import keep_apart, prefetch
 from hilboost.engine.ops.cpu.binning import offset_of
-from hilboost.engine.ops.cpu.column_splits import NO_GAIN, bounded_score, score_in_bounds, unpack
+from hilboost.engine.ops.cpu.column_splits import NO_GAIN, bounded_score, is_empty, score_in_bounds
 from hilboost.engine.ops.cpu.criterion import LeafLimits, leaf_score, leaf_value, split_gain
+from hilboost.engine.ops.cpu.packing import unpack, weight_of
 
 UNSEEN = 255
 """The bit of a set that stands for levels which the fit did not see."""
@@ -41,17 +42,11 @@ class CategorySplits(NamedTuple):
     left_sets: NDArray[np.uint64]
 
 
-@compiled
-def numbers(packed, counted, packing):
-    """``(G, H, count)`` of a packed sum; ``counted`` is that of the count's channel, or 0."""
-    gradient, hessian, count = unpack(packed, packing)
-    return gradient, hessian, (count + counted) * packing.count_step
-
-
 @inner
-def _channel_of_count(sums):
-    """The sum of the count's channel, 0 where the count shares its channel with the gradient."""
-    return sums[sums.shape[0] - 1] if sums.shape[0] > 1 else np.int64(0)
+def numbers(sums, packing):
+    """``(G, H, weight)`` of sums (n_channels,) of one output."""
+    gradient, hessian, _ = unpack(sums[0], packing)
+    return gradient, hessian, weight_of(sums, packing)
 
 
 @inner
@@ -79,7 +74,13 @@ def sort_by_step(order, size, steps):
         gap //= 2
 
 
-@compiled
+@inner
+def _add_cell(histogram, cell, sums):
+    for c in range(sums.shape[0]):
+        sums[c] += histogram[cell + c]
+
+
+@inner
 def order_levels(column, totals, rules, scratch):  # how many bins are occupied
     """Sort the occupied bins of a column, the one for missing values among them.
 
@@ -91,29 +92,26 @@ def order_levels(column, totals, rules, scratch):  # how many bins are occupied
     packing, limits = rules.packing, rules.limits
     order, steps = scratch.places, scratch.gains
     n_channels, histogram = totals.shape[0], column.histogram
-    gradient, hessian, count = numbers(totals[0], _channel_of_count(totals), packing)
+    gradient, hessian, count = numbers(totals, packing)
     if hessian <= 0.0 or count <= 0.0:
         return np.int64(0)
     mean = gradient / hessian
     smoothing = limits.level_smoothing * hessian / count
-    size = np.int64(0)
-    light_packed, light_counted = np.int64(0), np.int64(0)
+    size, light_levels = np.int64(0), scratch.right
+    light_levels[:] = 0
     for b in range(column.n_bins):
         cell = (column.base + b) * n_channels
-        packed = histogram[cell]
-        counted = histogram[cell + 1] if n_channels > 1 else np.int64(0)
-        if packed == 0 and counted == 0:
+        if is_empty(histogram, cell, n_channels):
             continue
         order[size] = b
         size += 1
-        sums = numbers(packed, counted, packing)
-        if sums[2] < limits.level_count:
+        of_level = numbers(histogram[cell : cell + n_channels], packing)
+        if of_level[2] < limits.level_count:
             steps[b] = np.inf
-            light_packed += packed
-            light_counted += counted
+            _add_cell(histogram, cell, light_levels)
         else:
-            steps[b] = _step(sums, mean, smoothing)
-    light = _step(numbers(light_packed, light_counted, packing), mean, smoothing)
+            steps[b] = _step(of_level, mean, smoothing)
+    light = _step(numbers(light_levels, packing), mean, smoothing)
     for i in range(size):
         if steps[order[i]] == np.inf:
             steps[order[i]] = light
@@ -122,12 +120,6 @@ def order_levels(column, totals, rules, scratch):  # how many bins are occupied
 
 
 @inner
-def _add_cell(histogram, cell, sums):
-    for c in range(sums.shape[0]):
-        sums[c] += histogram[cell + c]
-
-
-@compiled
 def scan_levels(column, totals, rules, bounds, scratch):
     """Best cut of the sorted levels of a column, for one output.
 
@@ -152,7 +144,7 @@ def scan_levels(column, totals, rules, bounds, scratch):
     left, order, steps = scratch.left, scratch.places, scratch.gains
     size = order_levels(column, totals, rules, scratch)
     best_gain, best_position = NO_GAIN, np.int64(0)
-    gradient, hessian, count = numbers(totals[0], _channel_of_count(totals), packing)
+    gradient, hessian, count = numbers(totals, packing)
     l2 = limits.l2 + limits.level_l2
     bounded, of_sides = bounds.shape[0] > 0, LeafLimits(l2, -np.inf, np.inf)
     parent = leaf_score(gradient, hessian, limits.l2)
@@ -165,7 +157,7 @@ def scan_levels(column, totals, rules, bounds, scratch):
         _add_cell(column.histogram, (column.base + order[i]) * totals.shape[0], left)
         if steps[order[i]] == steps[order[i + 1]]:
             continue
-        g, h, n_left = numbers(left[0], _channel_of_count(left), packing)
+        g, h, n_left = numbers(left, packing)
         if n_left < limits.min_count or n_left <= 0.0 or h < limits.min_hessian:
             continue
         n_right, h_right = count - n_left, hessian - h
@@ -182,7 +174,7 @@ def scan_levels(column, totals, rules, bounds, scratch):
     return best_gain, best_position
 
 
-@compiled
+@inner
 def settle_levels(column, totals, rules, position, scratch, left_totals, left_set):
     """Note which levels go left, and the sums of their side.
 
@@ -205,9 +197,7 @@ def settle_levels(column, totals, rules, position, scratch, left_totals, left_se
     left_totals[:] = 0
     for i in range(position + 1):
         _add_cell(column.histogram, (column.base + order[i]) * totals.shape[0], left_totals)
-    _, _, n_left = numbers(left_totals[0], _channel_of_count(left_totals), packing)
-    _, _, count = numbers(totals[0], _channel_of_count(totals), packing)
-    heavier = np.int64(2.0 * n_left >= count)
+    heavier = np.int64(2.0 * weight_of(left_totals, packing) >= weight_of(totals, packing))
     left_set[:] = ~uint64(0) if heavier else uint64(0)
     missing_left = heavier
     for i in range(size):

@@ -1,8 +1,6 @@
 """The best split of one column from its histogram.
 
-A packed gradient holds up to three integers, ``gradient | hessian | count`` from the highest bits
-to the lowest; :class:`Packing` says where, and turns the integers into numbers.  All sums are
-integers, so a split does not depend on the order in which rows were added.
+All sums are integers, so a split does not depend on the order in which rows were added.
 """
 
 from typing import NamedTuple
@@ -20,22 +18,10 @@ from hilboost.engine.ops.cpu.criterion import (
     score_of_value,
     split_gain,
 )
+from hilboost.engine.ops.cpu.packing import unpack, weight_of
 
 NO_GAIN = -np.inf
 _MAGNITUDE = 0x7FFF_FFFF_FFFF_FFFF
-
-
-class Packing(NamedTuple):
-    """How to read packed gradients."""
-
-    hessian_shift: int  # the lowest bit of either
-    hessian_mask: int  # their bits, before shifting; 0 where there are none
-    count_mask: int  # their bits, before shifting; 0 where there are none
-    gradient_shift: int  # the lowest bit of either
-    gradient_step: float  # what one unit of the integers stands for
-    hessian_step: float  # what one unit of the integers stands for
-    hessian_of_count: float  # Hessian of one unit of the count, where hessians are constant; else 0
-    count_step: float  # what one unit of the integers stands for
 
 
 class SplitLimits(NamedTuple):
@@ -72,36 +58,11 @@ class ScanScratch(NamedTuple):
     right: NDArray[np.int64]  # (n_channels,) int64
 
 
-@tiny
-def unpack(value, packing):
-    """``(G, H, count)`` of a packed sum, the count still in steps."""
-    count = value & packing.count_mask
-    hessian = (
-        (value >> packing.hessian_shift) & packing.hessian_mask
-    ) * packing.hessian_step + count * packing.hessian_of_count
-    gradient = (value >> packing.gradient_shift) * packing.gradient_step
-    return gradient, hessian, count
-
-
 @compiled
 def score(value, packing, l2):
     """The score, hessian and count of one packed sum."""
     gradient, hessian, count = unpack(value, packing)
     return leaf_score(gradient, hessian, l2), hessian, count * packing.count_step
-
-
-@tiny
-def count_bits(sums, packing):
-    """The weight in sums (n_channels,), in steps."""
-    of_count = 0 if packing.count_mask != 0 else sums.shape[0] - 1
-    mask = packing.count_mask if packing.count_mask != 0 else -1
-    return sums[of_count] & mask
-
-
-@tiny
-def weight_of(sums, packing):
-    """The weight in sums (n_channels,)."""
-    return count_bits(sums, packing) * packing.count_step
 
 
 @compiled

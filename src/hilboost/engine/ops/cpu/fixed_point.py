@@ -21,7 +21,7 @@ from hilboost.backends.compiled import compiled, inner, tiny
 from hilboost.backends.exact_sums import CHUNK, add_contiguous, gather
 from hilboost.backends.loss_gradients import curvature
 from hilboost.backends.random_bits import bits_of
-from hilboost.engine.ops.cpu.column_splits import Packing
+from hilboost.engine.ops.cpu.packing import Packing
 
 _SMALLEST_TOTAL, _SMALLEST_EXPONENT, _LARGEST_EXPONENT = 1e-300, -1074, 500
 

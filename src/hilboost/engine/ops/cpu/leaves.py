@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from hilboost.backends.compiled import compiled, inner
 from hilboost.backends.exact_sums import CHUNK, add_contiguous, clear_sum, gather, rounded_sum
 from hilboost.backends.loss_gradients import curvature
-from hilboost.engine.ops.cpu.column_splits import Packing, weight_of
 from hilboost.engine.ops.cpu.criterion import leaf_value, limits_of
 from hilboost.engine.ops.cpu.nodes import ARRAY, BEGIN, END
+from hilboost.engine.ops.cpu.packing import Packing, weight_of
 from hilboost.engine.ops.cpu.row_order import ROWS_PER_BLOCK, row_at
 from hilboost.engine.ops.cpu.sync import share
 
@@ -28,7 +28,6 @@ class LeafGradients(NamedTuple):
     gradients: NDArray[np.float64]  # (n, r) float64
     hessians: NDArray[np.float64]  # (n, r) float64: (n, 0) for ones
     weights: NDArray[np.float64]  # (n, 1) float64: (0, 1) for ones
-    ones: NDArray[np.float64]  # (0, 1) float64
     whole: bool  # see :func:`~hilboost.backends.exact_sums.is_whole`
     # whether ``hessians`` are gradients, see :func:`~hilboost.backends.loss_gradients.curvature`
     logistic: bool = False
@@ -157,7 +156,7 @@ def sum_leaves(thread, n_threads, of_leaves, learned, scratch, sums):
     ``of_leaves``: RowsOfLeaves. ``learned``: LeafGradients of one output. ``scratch``: (n_threads,
     2, CHUNK) float64. ``sums``: (2, n_leaves, 1, 5) int64, written.
     """
-    g, h, w, ones, whole, logistic = learned
+    g, h, w, whole, logistic = learned
     for leaf in range(thread, of_leaves.leaves.shape[0], n_threads):
         clear_sum(sums[0, leaf, 0])
         clear_sum(sums[1, leaf, 0])
@@ -167,7 +166,7 @@ def sum_leaves(thread, n_threads, of_leaves, learned, scratch, sums):
         hessians = LeafNumbers(h, w, whole, False)
         leaf_sums(thread, n_threads, of_leaves, hessians, scratch, sums[1:])
     elif h.shape[1] == 0 and w.shape[0] > 0:
-        weights = LeafNumbers(w, ones, whole, False)
+        weights = LeafNumbers(w, w[:0], whole, False)
         leaf_sums(thread, n_threads, of_leaves, weights, scratch, sums[1:])
 
 

@@ -143,7 +143,7 @@ class CpuOperations:
 
         Returns (n_leaves, r + k, 5), with sums of k hessians, or of weights or rows.
         """
-        gradients, hessians, weights, ones, whole, logistic = learned
+        gradients, hessians, weights, whole, logistic = learned
         of_leaves = RowsOfLeaves(growth.nodes.fields, leaves, growth.buffers.rows)
         n = n_parts(self.team, len(growth.buffers.flags) * gradients.shape[1])
         scratch = np.empty((n, 2, CHUNK))
@@ -160,7 +160,7 @@ class CpuOperations:
         if hessians.shape[1] and not logistic:
             sums.append(add(hessians, weights))
         elif not hessians.shape[1]:
-            sums.append(add(weights, ones) if len(weights) else counts(growth, leaves))
+            sums.append(add(weights, weights[:0]) if len(weights) else counts(growth, leaves))
         return np.concatenate(sums, axis=1)
 
     def walk(self, growth: Growth, tree: GrownTree, leaf_of_row: NDArray[np.int32]) -> None:

@@ -27,7 +27,6 @@ from hilboost.engine.ops.cpu.binned_leaves import (
     order_leaves,
 )
 from hilboost.engine.ops.cpu.category_splits import CategorySplits
-from hilboost.engine.ops.cpu.column_splits import Packing
 from hilboost.engine.ops.cpu.fixed_point import (
     Layout,
     Rounding,
@@ -40,7 +39,7 @@ from hilboost.engine.ops.cpu.fixed_point import (
     packed_sums,
 )
 from hilboost.engine.ops.cpu.grow import take_steps
-from hilboost.engine.ops.cpu.growth import Growth
+from hilboost.engine.ops.cpu.growth import Growth, with_packing
 from hilboost.engine.ops.cpu.leaves import (
     LeafGradients,
     LeafRule,
@@ -53,9 +52,9 @@ from hilboost.engine.ops.cpu.leaves import (
     value_of_sums,
 )
 from hilboost.engine.ops.cpu.nodes import BIN, COLUMN, N_NODES, GrownTree, open_root, write_tree
+from hilboost.engine.ops.cpu.packing import Packing
 from hilboost.engine.ops.cpu.row_order import arrange_blocks
 from hilboost.engine.ops.cpu.split_constraints import all_bounds
-from hilboost.engine.ops.cpu.split_search import SplitRules
 from hilboost.engine.ops.cpu.stage_series import add_outputs, begin_stage, evaluate_share, evaluates
 from hilboost.engine.ops.cpu.sync import Threads, barrier
 
@@ -74,7 +73,6 @@ class SeparateTrees(NamedTuple):
     learned: TreeGradients  # of one stage
     weights: NDArray[np.float64]  # (n,) float64: (0,) for ones
     column_weights: NDArray[np.float64]  # (n, 1) or (0, 1) float64: the same
-    ones: NDArray[np.float64]  # (0, 1) float64
     # (m,) uint32: the rows to learn from, which each stage of a series draws; (0,) for all
     rows: NDArray[np.uint32]
     # (n,) uint16: which row of its block is at each position of a sorted table; (0,) otherwise
@@ -234,31 +232,7 @@ def open_tree(place, stage, memory):
 @inner
 def growth_of_tree(memory):
     """The growth of the current tree, with its packing."""
-    growth, rules = memory.growth, memory.growth.rules
-    return Growth(
-        growth.table,
-        growth.packed,
-        SplitRules(
-            rules.n_values,
-            rules.n_bins,
-            rules.n_outputs,
-            _packing_of(memory),
-            rules.limits,
-            rules.monotonic,
-            rules.is_category,
-            rules.symmetric,
-        ),
-        growth.limits,
-        growth.constraints,
-        growth.nodes,
-        growth.sums,
-        growth.categories,
-        growth.buffers,
-        growth.histograms,
-        growth.scratch,
-        growth.joint,
-        growth.batch,
-    )
+    return with_packing(memory.growth, _packing_of(memory))
 
 
 @inner
@@ -324,7 +298,6 @@ def value_leaves(tree, place, part, n_parts, stage, memory, grown):
         stage.learned.gradients[tree],
         stage.learned.hessians[tree],
         stage.column_weights,
-        stage.ones,
         stage.learned.whole,
         stage.learned.logistic,
     )

@@ -7,9 +7,10 @@ from numpy.typing import NDArray
 
 from hilboost.backends.compiled import compiled, inner
 from hilboost.backends.intrinsics import keep_apart
-from hilboost.engine.ops.cpu.column_splits import bounded_score, weight_of
+from hilboost.engine.ops.cpu.column_splits import bounded_score
 from hilboost.engine.ops.cpu.criterion import LeafLimits
 from hilboost.engine.ops.cpu.nodes import COLUMN, LEFT, RIGHT
+from hilboost.engine.ops.cpu.packing import weight_of
 
 
 class SplitConstraints(NamedTuple):

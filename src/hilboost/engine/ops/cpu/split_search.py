@@ -12,10 +12,8 @@ from hilboost.engine.ops.cpu.category_splits import scan_levels, settle_levels
 from hilboost.engine.ops.cpu.column_splits import (
     NO_GAIN,
     Column,
-    Packing,
     ScanScratch,
     SplitLimits,
-    count_bits,
     is_empty,
     place_of,
     scan,
@@ -24,6 +22,7 @@ from hilboost.engine.ops.cpu.column_splits import (
 )
 from hilboost.engine.ops.cpu.histogram import STRIDE
 from hilboost.engine.ops.cpu.nodes import BIN, COLUMN, MISSING_LEFT, SLOT
+from hilboost.engine.ops.cpu.packing import Packing, count_bits
 
 
 class SplitRules(NamedTuple):

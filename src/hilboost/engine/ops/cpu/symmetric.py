@@ -32,7 +32,6 @@ from hilboost.engine.ops.cpu.batch import (
 )
 from hilboost.engine.ops.cpu.column_splits import (
     NO_GAIN,
-    count_bits,
     fill_gains,
     is_empty,
     move_left,
@@ -52,6 +51,7 @@ from hilboost.engine.ops.cpu.nodes import (
     SLOT,
     draw_columns,
 )
+from hilboost.engine.ops.cpu.packing import count_bits
 from hilboost.engine.ops.cpu.partition import count_left, cut_rows
 from hilboost.engine.ops.cpu.split_search import (
     best_of_parts,

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from hilboost.backends.compiled import inner, tiny
 from hilboost.backends.loss_gradients import curvature
-from hilboost.engine.ops.cpu.column_splits import Packing
 from hilboost.engine.ops.cpu.fixed_point import Rounding, row_bits
+from hilboost.engine.ops.cpu.packing import Packing
 from hilboost.engine.ops.cuda.blocks import (
     THREADS,
     Kernel,

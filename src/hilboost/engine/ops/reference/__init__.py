@@ -121,7 +121,7 @@ def histogram(growth: Growth, nodes: NDArray[np.int64]) -> None:
 
 def leaves(growth: Growth, leaves: NDArray[np.int64], learned: LeafGradients) -> Sums:
     """Sum the rows of each leaf exactly: gradients, and hessians or weights."""
-    gradients, hessians, weights, _, whole, logistic = learned
+    gradients, hessians, weights, whole, logistic = learned
     numbers = np.hstack([gradients, curvature(hessians, logistic)])
     is_curved, none = hessians.shape[1] > 0, np.empty(0)
     sums = empty_sums(len(leaves), numbers.shape[1] + (not is_curved))

@@ -9,11 +9,12 @@ from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
 from hilboost.engine.ops.cpu.category_splits import SET_WORDS
-from hilboost.engine.ops.cpu.column_splits import NO_GAIN, Packing
+from hilboost.engine.ops.cpu.column_splits import NO_GAIN
 from hilboost.engine.ops.cpu.criterion import LeafLimits
 from hilboost.engine.ops.cpu.growth import Growth
 from hilboost.engine.ops.cpu.histogram import STRIDE
 from hilboost.engine.ops.cpu.nodes import BIN, COLUMN, MISSING_LEFT, SLOT
+from hilboost.engine.ops.cpu.packing import Packing
 from hilboost.engine.ops.cpu.split_search import SplitRules
 from hilboost.engine.ops.reference.criterion import (
     Pair,
