@@ -11,7 +11,7 @@ import numpy as np
 from numba import int64, uint64
 from numpy.typing import NDArray
 
-from hilboost.backends.compiled import compiled, inner
+from hilboost.backends.compiled import inner
 from hilboost.backends.intrinsics import keep_apart, prefetch
 from hilboost.backends.sums_in_eights import squares
 from hilboost.engine.ops.cpu.binning import BinTable, offset_of
@@ -100,7 +100,7 @@ def add_rows(gradients, order, begin, end, last, sums, weight):
     return weight
 
 
-@compiled
+@inner
 def scan_cuts(column, min_weight, tie, scratch):
     """Best cut of one column over the rows of a node.
 
@@ -141,7 +141,7 @@ def scan_cuts(column, min_weight, tie, scratch):
     return best, best_bin, best_left
 
 
-@compiled
+@inner
 def score_cut(column, min_weight, cut, missing_left, sums):
     """Score of one cut, ``NO_GAIN`` where a side would be too light.
 

@@ -15,7 +15,7 @@ import numpy as np
 from numba import int64, uint64
 from numpy.typing import NDArray
 
-from hilboost.backends.compiled import compiled, inner
+from hilboost.backends.compiled import inner
 from hilboost.backends.intrinsics import keep_apart
 from hilboost.backends.random_bits import mix
 from hilboost.backends.sums_in_eights import dot, squares
@@ -189,7 +189,7 @@ def _add_level(b, missing, left_set):
     return 0
 
 
-@compiled
+@inner
 def scan_subsets(column, min_weight, tie, scratch, levels, left_set):
     """Best split of the levels of one column over the rows of a node.
 
@@ -225,7 +225,7 @@ def scan_subsets(column, min_weight, tie, scratch, levels, left_set):
     return gain + middle / here.weight, missing_left
 
 
-@compiled
+@inner
 def score_subset(column, min_weight, left_set, missing_left, sums):
     """Score of one split of the levels, ``NO_GAIN`` where a side would be too light."""
     keep_apart()
@@ -256,7 +256,7 @@ def _find_present(table, column, here, present):
     return any_missing
 
 
-@compiled
+@inner
 def draw_subset(table, column, here, seed, present, left_set):
     """Draw a subset of the levels of a node: not all, not none, all others equally likely.
 
@@ -290,7 +290,7 @@ def draw_subset(table, column, here, seed, present, left_set):
             return missing_left
 
 
-@compiled
+@inner
 def settle_subset(column, missing_left, present, left_set):
     """Send levels without rows in the node, and unseen ones, to the heavier side.
 
