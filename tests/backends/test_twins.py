@@ -400,8 +400,8 @@ def test_arrange(k, dtype):
 @seeded(SEEDS)
 @pytest.mark.parametrize("r", [1, 3])
 @pytest.mark.parametrize("weights", ["none", "whole", "fractions"])
-@pytest.mark.parametrize("logistic", [False, True])
-def test_leaf_sums(seed, r, weights, logistic):
+@pytest.mark.parametrize("curved", [False, True, "logistic"])
+def test_sum_leaves(seed, r, weights, curved):
     rng = np.random.default_rng(seed)
     more_than_a_block = seed == 0 and r == 1
     n = 50 + more_than_a_block * compiled_row_order.ROWS_PER_BLOCK
@@ -409,17 +409,18 @@ def test_leaf_sums(seed, r, weights, logistic):
     for begin, end in nodes[leaves, :2]:
         rows[:, begin:end].sort(axis=1)
     values = rng.normal(size=(n, r)) * 2.0 ** rng.integers(-40, 40, size=(n, r))
-    values = values.clip(-1, 1) if logistic else values
-    weight = draw_weights(rng, n, weights)
+    values = values.clip(-1, 1) if curved == "logistic" else values
+    hessians = {False: values[:, :0], True: rng.uniform(size=(n, r)), "logistic": values}[curved]
+    weight, whole = draw_weights(rng, n, weights)[:, None], weights != "fractions"
     of_leaves = compiled_leaves.RowsOfLeaves(nodes, leaves, rows)
-    given = values, weight[:, None], weights != "fractions", logistic
-    numbers = compiled_leaves.LeafNumbers(*given)
+    learned = compiled_leaves.LeafGradients(values, hessians, weight, whole, curved == "logistic")
+    n_bottom = r if curved else min(len(weight), 1)
     for module, keep in compared(compiled_leaves, leaves_twin):
-        sums = empty_sums(2, len(leaves), r)
+        sums = np.full((2, len(leaves), r, 5), 99)
         for thread in range(2):
             scratch = np.empty((2, 2, CHUNK))
-            module.leaf_sums(thread, 2, of_leaves, numbers, scratch, sums)
-        keep(*map(exact, sums.reshape(-1, 5)))
+            module.sum_leaves(thread, 2, of_leaves, learned, scratch, sums)
+        keep(*map(exact, [*sums[0].reshape(-1, 5), *sums[1, :, :n_bottom].reshape(-1, 5)]))
 
 
 @seeded(SEEDS)

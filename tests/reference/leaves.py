@@ -4,6 +4,7 @@ import numpy as np
 from tests.reference.criterion import leaf_values
 from tests.reference.exact_sums import add_values
 
+from hilboost.backends.exact_sums import empty_sums
 from hilboost.engine.ops.cpu.nodes import ARRAY
 from hilboost.engine.ops.reference import curvature
 
@@ -21,16 +22,19 @@ def mark_leaves(thread, n_threads, of_leaves, offsets, leaf_of_row, leaf_at):
         leaf_of_row[rows[begin:end]] = leaf
 
 
-def leaf_sums(thread, n_threads, of_leaves, numbers, scratch, sums):
+def sum_leaves(thread, n_threads, of_leaves, learned, scratch, sums):
     nodes, leaves, rows = of_leaves
-    values, weights, whole, with_curvature = numbers
+    gradients, hessians, weights, whole, logistic = learned
     for leaf in range(thread, len(leaves), n_threads):
         begin, end = nodes[leaves[leaf], :2]
         chosen = rows[nodes[leaves[leaf], ARRAY], begin:end]
         w = weights[chosen, 0] if len(weights) else weights[:, 0]
-        add_values(values[chosen], w, whole, sums[0, leaf])
-        if with_curvature:
-            add_values(curvature(values[chosen], True), w, whole, sums[1, leaf])
+        sums[:, leaf] = empty_sums(*sums[:, leaf].shape[:2])
+        add_values(gradients[chosen], w, whole, sums[0, leaf])
+        if hessians.shape[1]:
+            add_values(curvature(hessians[chosen], logistic), w, whole, sums[1, leaf])
+        elif len(weights):
+            add_values(weights[chosen], weights[:0, 0], whole, sums[1, leaf, :1])
 
 
 def add_leaf_values(values, leaf_of_row, raw, first, begin, end):

@@ -20,22 +20,11 @@ from hilboost.engine import next_root
 from hilboost.engine.driver import grow_tree
 from hilboost.engine.gradients import pack
 from hilboost.engine.growth_inputs import borrowed, growth_of, projected, skip_one
-from hilboost.engine.leaves import (
-    as_tree,
-    grown_tree,
-    leaf_of_rows,
-    newton_steps,
-    weights_of,
-)
+from hilboost.engine.leaves import as_tree, grown_tree, leaf_of_rows, newton_steps, weights_of
 from hilboost.engine.next_root import NextRoot
 from hilboost.engine.ops.cpu.fixed_point import WeightedGradients
 from hilboost.engine.ops.cpu.growth import Growth
-from hilboost.engine.ops.cpu.leaves import (
-    LeafRule,
-    round_values,
-    steps_of_totals,
-    unit_of_outputs,
-)
+from hilboost.engine.ops.cpu.leaves import LeafRule, round_values, steps_of_totals, unit_of_outputs
 from hilboost.engine.ops.cpu.nodes import BIN, COLUMN, N_NODES
 from hilboost.engine.ops.cpu.stage_series import HELD_OUT, LEARNED, ONE_STAGE, RowDraws, Series
 from hilboost.engine.row_order import ranks_of_leaves

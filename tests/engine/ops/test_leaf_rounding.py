@@ -7,12 +7,7 @@ from hypothesis import strategies as st
 from tests.reference import leaves as twin
 
 from hilboost.engine.gradients import layout_of
-from hilboost.engine.ops.cpu.leaves import (
-    LeafRule,
-    round_values,
-    steps_of_totals,
-    unit_of_outputs,
-)
+from hilboost.engine.ops.cpu.leaves import LeafRule, round_values, steps_of_totals, unit_of_outputs
 
 PACKING = layout_of(False, False, 2000.0, True, 2000).packing._replace(gradient_step=0.5)
 NUMBERS = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=9)

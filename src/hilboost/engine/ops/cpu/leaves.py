@@ -118,8 +118,8 @@ def mark_leaves(thread, n_threads, of_leaves, offsets, leaf_of_row, leaf_at):
                 leaf_of_row[rows[uint64(i)]] = leaf
 
 
-@compiled
-def leaf_sums(thread, n_threads, of_leaves, numbers, scratch, sums):
+@inner
+def _add_rows(thread, n_threads, of_leaves, numbers, scratch, sums):
     """Add the values of the rows of every leaf, times their weights, to its exact sums.
 
     ``of_leaves``: RowsOfLeaves; in each leaf, one block of the table after the other.
@@ -149,25 +149,28 @@ def leaf_sums(thread, n_threads, of_leaves, numbers, scratch, sums):
                         add_contiguous(chosen, weight, whole, sums[1, leaf, k])
 
 
-@inner
+@compiled
 def sum_leaves(thread, n_threads, of_leaves, learned, scratch, sums):
-    """Sum gradients, and hessians or weights, of the rows of a thread's share of the leaves.
+    """Sum the rows of a thread's share of the leaves exactly: gradients, and hessians or weights.
 
-    ``of_leaves``: RowsOfLeaves. ``learned``: LeafGradients of one output. ``scratch``: (n_threads,
-    2, CHUNK) float64. ``sums``: (2, n_leaves, 1, 5) int64, written.
+    ``of_leaves``: RowsOfLeaves. ``learned``: LeafGradients. ``scratch``: (n_threads, 2, CHUNK)
+    float64. ``sums``: (2, n_leaves, r, 5) int64, written; of weights, there is one column.
     """
     g, h, w, whole, logistic = learned
+    n_bottom = h.shape[1] if h.shape[1] > 0 else min(w.shape[0], 1)
     for leaf in range(thread, of_leaves.leaves.shape[0], n_threads):
-        clear_sum(sums[0, leaf, 0])
-        clear_sum(sums[1, leaf, 0])
+        for k in range(g.shape[1]):
+            clear_sum(sums[0, leaf, k])
+        for k in range(n_bottom):
+            clear_sum(sums[1, leaf, k])
     gradients = LeafNumbers(g, w, whole, logistic)
-    leaf_sums(thread, n_threads, of_leaves, gradients, scratch, sums)
+    _add_rows(thread, n_threads, of_leaves, gradients, scratch, sums)
     if h.shape[1] > 0 and not logistic:
         hessians = LeafNumbers(h, w, whole, False)
-        leaf_sums(thread, n_threads, of_leaves, hessians, scratch, sums[1:])
+        _add_rows(thread, n_threads, of_leaves, hessians, scratch, sums[1:])
     elif h.shape[1] == 0 and w.shape[0] > 0:
         weights = LeafNumbers(w, w[:0], whole, False)
-        leaf_sums(thread, n_threads, of_leaves, weights, scratch, sums[1:])
+        _add_rows(thread, n_threads, of_leaves, weights, scratch, sums[1:])
 
 
 @inner

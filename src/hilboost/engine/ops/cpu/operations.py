@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.backends.exact_sums import CHUNK, TOP, empty_sums
+from hilboost.backends.exact_sums import CHUNK, FIELDS, TOP, empty_sums
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core import dtypes
-from hilboost.core.dtypes import Floats
 from hilboost.engine.ops.cpu.batch import (
     BEGIN_TREE,
     N_DIVIDED,
@@ -38,7 +37,7 @@ from hilboost.engine.ops.cpu.fixed_point import (
 from hilboost.engine.ops.cpu.grow import WHOLE_TREE, grow
 from hilboost.engine.ops.cpu.growth import NANOSECONDS_PER_CELL, Growth
 from hilboost.engine.ops.cpu.leaf_words import BLOCK
-from hilboost.engine.ops.cpu.leaves import LeafGradients, LeafNumbers, RowsOfLeaves, leaf_sums
+from hilboost.engine.ops.cpu.leaves import LeafGradients, RowsOfLeaves, sum_leaves
 from hilboost.engine.ops.cpu.node_histogram import NANOSECONDS_PER_WORD
 from hilboost.engine.ops.cpu.nodes import BEGIN, END, GrownTree, NodeStore
 from hilboost.engine.ops.cpu.partition import NANOSECONDS_PER_ROW, partition_nodes
@@ -143,25 +142,19 @@ class CpuOperations:
 
         Returns (n_leaves, r + k, 5), with sums of k hessians, or of weights or rows.
         """
-        gradients, hessians, weights, whole, logistic = learned
         of_leaves = RowsOfLeaves(growth.nodes.fields, leaves, growth.buffers.rows)
-        n = n_parts(self.team, len(growth.buffers.flags) * gradients.shape[1])
-        scratch = np.empty((n, 2, CHUNK))
+        r, curved = learned.gradients.shape[1], learned.hessians.shape[1] > 0
+        n = n_parts(self.team, len(growth.buffers.flags) * r)
+        scratch, sums = np.empty((n, 2, CHUNK)), np.empty((2, len(leaves), r, FIELDS), np.int64)
 
-        def add(values: Floats, weights: Floats, logistic: bool = False) -> NDArray[np.int64]:
-            sums = empty_sums(2 if logistic else 1, len(leaves), values.shape[1])
-            numbers = LeafNumbers(values, weights, whole, logistic)
-            self.team.map(
-                lambda part: leaf_sums(part, n, of_leaves, numbers, scratch, sums), range(n), 2
-            )
-            return np.concatenate(sums, axis=1)
+        def add(part: int) -> None:
+            sum_leaves(part, n, of_leaves, learned, scratch, sums)
 
-        sums = [add(gradients, weights, logistic)]
-        if hessians.shape[1] and not logistic:
-            sums.append(add(hessians, weights))
-        elif not hessians.shape[1]:
-            sums.append(add(weights, weights[:0]) if len(weights) else counts(growth, leaves))
-        return np.concatenate(sums, axis=1)
+        self.team.map(add, range(n), 2)
+        bottom = sums[1] if curved else sums[1, :, :1]
+        if not curved and not len(learned.weights):
+            bottom = counts(growth, leaves)
+        return np.concatenate([sums[0], bottom], axis=1)
 
     def walk(self, growth: Growth, tree: GrownTree, leaf_of_row: NDArray[np.int32]) -> None:
         """Find the leaves of the rows that are marked with -1."""

@@ -53,12 +53,7 @@ from hilboost.engine.ops.cpu.nodes import (
 )
 from hilboost.engine.ops.cpu.packing import count_bits
 from hilboost.engine.ops.cpu.partition import count_left, cut_rows
-from hilboost.engine.ops.cpu.split_search import (
-    best_of_parts,
-    column_of,
-    scan_scratch,
-    sum_left,
-)
+from hilboost.engine.ops.cpu.split_search import best_of_parts, column_of, scan_scratch, sum_left
 from hilboost.engine.ops.cpu.sync import share
 
 
