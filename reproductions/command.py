@@ -6,7 +6,6 @@ import json
 import os
 import platform
 import time
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -17,20 +16,11 @@ from reproductions.claims import Claim, Value, claim_named, function_of, read_cl
 from reproductions.pages import write_figure, write_page, write_summary
 
 from hilboost.cli.errors import CliError, UsageError, note
+from hilboost.cli.options import ReproduceJob
 
-__all__ = ["ReproduceJob", "list_claims", "run_reproduce", "verdict"]
+__all__ = ["list_claims", "run_reproduce", "verdict"]
 
 _PACKAGES = ("hilboost", "numpy", "scipy", "scikit-learn", "sklearn", "numba")
-
-
-@dataclass(frozen=True)
-class ReproduceJob:
-    """The options of ``hilboost reproduce``."""
-
-    key: str
-    runs: int | None = None  # number of runs; ``None`` uses the published number
-    recorded: Path | None = None  # folder of benchmark results to use instead of new runs
-    out: Path | None = None  # folder of the page; by default ``results`` next to the claim
 
 
 def list_claims(folder: Path) -> str:

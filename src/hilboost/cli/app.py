@@ -5,20 +5,21 @@ Heavy imports are inside the commands, so that ``hilboost --help`` starts quickl
 
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from hilboost.cli.option_fields import as_command
 from hilboost.cli.options import (
-    AsJson,
-    Config,
-    FitJob,
-    LabeledTable,
-    Model,
+    DemoJob,
+    EvaluateJob,
+    ExportJob,
+    FitCommand,
+    InspectJob,
     PredictJob,
-    Settings,
-    as_command,
+    ReportJob,
+    ReproduceJob,
+    WarmupJob,
 )
 from hilboost.cli.peer_options import Command, Commands
 from hilboost.core.packages import required
@@ -94,20 +95,18 @@ def _command(*examples: str) -> Callable[[Callable[..., None]], Callable[..., No
     "zcat houses.csv.gz | hilboost fit - --target price --out houses.model",
     "hilboost fit --config fit.toml --random-state 1",
 )
-def fit(
-    job: FitJob, config: Config = None, settings: Settings = None, as_json: AsJson = False
-) -> None:
+def fit(given: FitCommand) -> None:
     """Fit a model to a table. Text columns are categorical; empty fields are missing values."""
     from hilboost.cli.jobs import run_fit
     from hilboost.cli.settings import configured
 
-    job = configured(job, config, settings or ())
+    job = configured(given.job, given.config, given.settings)
     if job.stream or job.dask is not None:
         from hilboost.cli.large import run_large_fit
 
-        typer.echo(run_large_fit(job, as_json=as_json))
+        typer.echo(run_large_fit(job, as_json=given.as_json))
         return
-    typer.echo(run_fit(job, as_json=as_json))
+    typer.echo(run_fit(job, as_json=given.as_json))
 
 
 @_command(
@@ -126,104 +125,58 @@ def predict(job: PredictJob) -> None:
     "hilboost evaluate houses.model sold.csv --target price",
     "hilboost evaluate houses.model sold.csv --metric rmse --metric r2 --json",
 )
-def evaluate(
-    model: Model,
-    rows: LabeledTable,
-    metric: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Metric to report; repeatable; default all."),
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
+def evaluate(job: EvaluateJob) -> None:
     """Evaluate a model on a table with true values."""
     from hilboost.cli.model_jobs import run_evaluate
 
-    typer.echo(run_evaluate(model, rows, metric or (), as_json))
+    typer.echo(run_evaluate(job))
 
 
 @_command(
     "hilboost report houses.model sold.csv --target price --out report.html",
     "hilboost report flowers.model test.parquet --out flowers.html --title Flowers",
 )
-def report(
-    model: Model,
-    rows: LabeledTable,
-    out: Annotated[
-        Path, typer.Option(metavar="FILE", help="Output HTML file.", show_default=False)
-    ],
-    title: Annotated[str | None, typer.Option(metavar="TEXT", help="Title of the report.")] = None,
-    train: Annotated[
-        Path | None,
-        typer.Option(metavar="TABLE", help="Training rows, to compare columns and predictions."),
-    ] = None,
-    versus: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="MODEL", help="Compare with this model instead; repeatable."),
-    ] = None,
-    times: Annotated[
-        list[float] | None,
-        typer.Option(metavar="TIME", help="Survival: a time of the calibration; repeatable."),
-    ] = None,
-) -> None:
+def report(job: ReportJob) -> None:
     """Write an HTML report: errors, feature importances, learning curves, and parameters."""
     from hilboost.cli.model_jobs import run_report
 
-    typer.echo(run_report(model, rows, out, title, train, versus or (), times))
+    typer.echo(run_report(job))
 
 
 @_command(
     "hilboost inspect houses.model", "hilboost inspect houses.model --json | python -m json.tool"
 )
-def inspect(model: Model, as_json: AsJson = False) -> None:
+def inspect(job: InspectJob) -> None:
     """Describe a model: class, parameters, columns, and stages."""
     from hilboost.cli.model_jobs import run_inspect
 
-    typer.echo(run_inspect(model, as_json))
+    typer.echo(run_inspect(job))
 
 
 @_command(
     "hilboost export houses.model --format onnx --out houses.onnx",
     "hilboost export houses.model --format xgboost-json --out houses.json",
 )
-def export(
-    model: Model,
-    form: Annotated[str, typer.Option("--format", metavar="FORMAT", help="{formats}.")],
-    out: Annotated[Path, typer.Option(metavar="FILE", help="Output file.", show_default=False)],
-) -> None:
+def export(job: ExportJob) -> None:
     """Export a model to a format of another library, such as ONNX."""
     from hilboost.cli.model_jobs import run_export
 
-    typer.echo(run_export(model, form, out))
+    typer.echo(run_export(job))
 
 
 @_command("hilboost demo", "hilboost demo --quick --out pictures")
-def demo(
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the plots.")] = Path(
-        "hilboost-demo"
-    ),
-    quick: Annotated[bool, typer.Option("--quick", help="Use few rounds and few rows.")] = False,
-) -> None:
+def demo(job: DemoJob) -> None:
     """Compare with scikit-learn and draw plots. Requires a clone of the repository."""
     required("matplotlib", "hilboost demo")
     from hilboost.cli.reproduce import find_clone, module_of
 
     module_of(find_clone("The demo is", "examples/demo.py") / "examples", "demo").run_demo(
-        out, quick=quick
+        job.out, quick=job.quick
     )
 
 
 @_command()
-def warmup(
-    check: Annotated[
-        bool, typer.Option("--check", help="Compile nothing, and list what would be compiled.")
-    ] = False,
-    host: Annotated[
-        bool,
-        typer.Option(
-            "--host", help="Compile for exactly this processor, not for its level of processors."
-        ),
-    ] = False,
-) -> None:
+def warmup(job: WarmupJob) -> None:
     """Compile everything in advance, so that later fits start without delay."""
     from hilboost.cli.progress import StageProgress
     from hilboost.cli.warmup import run_uses
@@ -231,9 +184,9 @@ def warmup(
 
     start = time.perf_counter()
     with StageProgress("compiling", total=len(USES)) as progress:
-        uses = dict(run_uses(progress, check=check, for_host=host))
+        uses = dict(run_uses(progress, check=job.check, for_host=job.host))
     missing = [name for name in USES if uses[name].n_compiled]
-    if check:
+    if job.check:
         for name in USES:
             typer.echo(f"{name}: {'would be compiled' if name in missing else 'native'}")
     else:
@@ -244,7 +197,7 @@ def warmup(
             f"Code for {' and '.join(lower)} is used, but this processor supports a higher level: "
             "'hilboost warmup --host' compiles for it."
         )
-    if check and missing:
+    if job.check and missing:
         raise typer.Exit(1)
 
 
@@ -253,34 +206,16 @@ def warmup(
     "hilboost reproduce lz2016-losses",
     "hilboost reproduce sy2006-table3 --runs 1",
 )
-def reproduce(
-    key: Annotated[
-        str | None, typer.Argument(metavar="KEY", help="Key of the claim.", show_default=False)
-    ] = None,
-    show: Annotated[bool, typer.Option("--list", help="List all claims.")] = False,
-    runs: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Number of runs; default as published.")
-    ] = None,
-    recorded: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR", help="Use these recorded benchmark results instead of new runs."
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Folder for the page; default next to the claim."),
-    ] = None,
-) -> None:
+def reproduce(job: ReproduceJob) -> None:
     """Reproduce published results. Requires a clone of the repository."""
     from hilboost.cli.reproduce import find_clone, module_of
 
     clone = find_clone("The claims are", "benchmarks")
     command, folder = module_of(clone, "reproductions.command"), clone / "reproductions"
-    if show or key is None:
+    if job.show or job.key is None:
         typer.echo(command.list_claims(folder))
     else:
-        typer.echo(command.run_reproduce(folder, command.ReproduceJob(key, runs, recorded, out)))
+        typer.echo(command.run_reproduce(folder, job))
 
 
 def main() -> None:

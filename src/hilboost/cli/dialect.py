@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import csv
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
-from typing import Annotated, Literal
-
-from typer import Option
+from typing import Literal
 
 from hilboost.cli.errors import CliError, note
+from hilboost.cli.option_fields import flag, option
 
 SAMPLE = 2**16
 """Number of bytes from which the form is detected."""
@@ -29,36 +28,20 @@ _DECIMAL_COMMA = re.compile(r"\s*[+-]?((0\d*|\d{4,}|[\d.]+\.\d{3}),\d+|\d+,(\d{1
 class Dialect:
     """How a table is written: options of commands; ``None`` where it is to be detected."""
 
-    sep: Annotated[
-        str | None, Option(metavar="MARK", help="Separator of the fields; detected by default.")
-    ] = None
-    decimal: Annotated[
-        str | None, Option(metavar="MARK", help="Decimal mark of numbers; detected by default.")
-    ] = None
-    thousands: Annotated[
-        str | None, Option(metavar="MARK", help="Thousands separator of numbers, such as a comma.")
-    ] = None
-    encoding: Annotated[
-        str | None,
-        Option(metavar="NAME", help="Encoding of the text, such as cp1252; detected by default."),
-    ] = None
-    date_order: Annotated[
-        Literal["dmy", "mdy"] | None,
-        Option(
-            metavar="ORDER",
-            help="Order of dates whose year comes last, dmy or mdy; detected where values or dots "
-            "show it.",
-        ),
-    ] = None
-    missing: Annotated[
-        list[str],
-        Option(
-            metavar="WORD", help="Word that means a missing value, such as unknown; repeatable."
-        ),
-    ] = field(default_factory=list)
-    coerce: Annotated[
-        bool, Option("--coerce", help="Read text in columns of numbers as missing values.")
-    ] = False
+    sep: str | None = option("MARK", "Separator of the fields; detected by default.")
+    decimal: str | None = option("MARK", "Decimal mark of numbers; detected by default.")
+    thousands: str | None = option("MARK", "Thousands separator of numbers, such as a comma.")
+    encoding: str | None = option(
+        "NAME", "Encoding of the text, such as cp1252; detected by default."
+    )
+    date_order: Literal["dmy", "mdy"] | None = option(
+        "ORDER",
+        "Order of dates whose year comes last, dmy or mdy; detected where values or dots show it.",
+    )
+    missing: list[str] = option(
+        "WORD", "Word that means a missing value, such as unknown; repeatable.", default=[]
+    )
+    coerce: bool = flag("Read text in columns of numbers as missing values.", "--coerce")
 
     @property
     def decimal_mark(self) -> str | None:

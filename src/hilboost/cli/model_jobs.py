@@ -1,8 +1,6 @@
 """Implementation of ``hilboost evaluate``, ``report``, ``inspect``, and ``export``."""
 
 import json
-from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hilboost.cli.columns import (
@@ -16,7 +14,7 @@ from hilboost.cli.dates import used_columns
 from hilboost.cli.errors import CliError, UsageError, note
 from hilboost.cli.files import check_output, load_model
 from hilboost.cli.jobs import chosen_scores
-from hilboost.cli.options import LabeledTable
+from hilboost.cli.options import EvaluateJob, ExportJob, InspectJob, LabeledTable, ReportJob
 from hilboost.cli.predictions import model_columns, text_columns
 from hilboost.cli.tables import read_table
 from hilboost.core.errors import first_few
@@ -138,21 +136,19 @@ def _labels(model: Any, column: "pd.Series[Any]") -> "np.ndarray[Any, Any]":
     return column.to_numpy()
 
 
-def run_evaluate(
-    model_path: Path, table: LabeledTable, metrics: Sequence[str], as_json: bool
-) -> str:  # one line per metric, or one JSON object
+def run_evaluate(job: EvaluateJob) -> str:  # one line per metric, or one JSON object
     """Evaluate a model on a table."""
-    model = load_model(model_path, table.table)
-    X, y, more, _ = _rows(model, table)
-    scores = chosen_scores(model, X, y, metrics, **more)
+    model = load_model(job.model, job.rows.table)
+    X, y, more, _ = _rows(model, job.rows)
+    scores = chosen_scores(model, X, y, job.metric, **more)
     marks = model.fitted_.marks
 
     from hilboost.report.evaluation import recurring
 
     for sentence in [] if marks is None else recurring(model, X, marks):
         note(sentence)
-    if as_json:
-        return json.dumps({"model": str(model_path), "rows": len(y), "scores": scores})
+    if job.as_json:
+        return json.dumps({"model": str(job.model), "rows": len(y), "scores": scores})
     width = max(len(name) for name in scores)
     lines = (
         f"{name:{width}}  {'–' if v is None else format(v, '.6g')}" for name, v in scores.items()
@@ -160,56 +156,47 @@ def run_evaluate(
     return "\n".join(lines)
 
 
-def run_report(
-    model_path: Path,
-    table: LabeledTable,
-    out: Path,  # the HTML file
-    title: str | None,
-    # training rows, with which the rows of ``table`` are compared
-    train: Path | None = None,
-    # other models, with which the model is compared instead of a report
-    versus: Sequence[Path] = (),
-    times: Sequence[float] | None = None,  # of the calibration of survival models
-) -> str:  # message with the path of the report
+def run_report(job: ReportJob) -> str:  # message with the path of the report
     """Write an HTML report."""
-    trained_on = [] if train is None else [train]
-    check_output(out, [model_path, table.table, *trained_on, *versus])
-    model = load_model(model_path, table.table)
+    table, trained_on = job.rows, [] if job.train is None else [job.train]
+    check_output(job.out, [job.model, table.table, *trained_on, *job.versus])
+    model = load_model(job.model, table.table)
     X, y, more, named = _rows(model, table)
-    name = title or f"{model_path.name} on {counted(len(y), 'row')} of {table.table.name}"
-    if not versus:
-        if train is not None:
-            frame = read_table(train, text_columns(model), table.dialect)
+    name = job.title or f"{job.model.name} on {counted(len(y), 'row')} of {table.table.name}"
+    if not job.versus:
+        if job.train is not None:
+            frame = read_table(job.train, text_columns(model), table.dialect)
             more["X_train"] = model_columns(
                 *(model, frame, named, table.dialect.date_order),
-                lambda text: note(f"'{train}': {text}"),
+                lambda text: note(f"'{job.train}': {text}"),
             )
-        for sentence in model.report(X, y, out, title=name, times=times, **more).facts["warnings"]:
+        page = model.report(X, y, job.out, title=name, times=job.times or None, **more)
+        for sentence in page.facts["warnings"]:
             note(sentence)
-        return f"Saved the report to '{out}'."
-    for option, given in (("--train", train), ("--times", times)):
-        if given is not None:
+        return f"Saved the report to '{job.out}'."
+    for option, given in (("--train", job.train), ("--times", job.times)):
+        if given:
             raise UsageError(f"{option} is not supported with --versus; remove one of them.")
     from hilboost.report import compare
 
-    models = {path.name: load_model(path) for path in versus}
-    if len(models | {model_path.name: model}) <= len(versus):
+    models = {path.name: load_model(path) for path in job.versus}
+    if len(models | {job.model.name: model}) <= len(job.versus):
         raise UsageError("--versus requires files with different names; rename one of them.")
-    compare({model_path.name: model} | models, X, y, out, title=title, **more)
-    return f"Saved the comparison to '{out}'."
+    compare({job.model.name: model} | models, X, y, job.out, title=job.title, **more)
+    return f"Saved the comparison to '{job.out}'."
 
 
-def run_inspect(model_path: Path, as_json: bool) -> str:  # readable lines, or one JSON object
+def run_inspect(job: InspectJob) -> str:  # readable lines, or one JSON object
     """Describe a model."""
     from hilboost.report.about import model_facts
 
-    model = load_model(model_path)
+    model = load_model(job.model)
     facts = model_facts(model)
     facts["importances"] = _importances(model)
     facts["columns"] = _columns(model)
-    facts["bytes"] = model_path.stat().st_size
+    facts["bytes"] = job.model.stat().st_size
     del facts["column_names"]
-    text = json.dumps(facts, ensure_ascii=False) if as_json else "\n".join(_lines(facts))
+    text = json.dumps(facts, ensure_ascii=False) if job.as_json else "\n".join(_lines(facts))
     # Levels may contain lone surrogates, which terminals cannot display.
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
@@ -278,15 +265,15 @@ def _lines(facts: dict[str, Any]) -> list[str]:
     return [*lines, f"  and {more} more"] if more > 0 else lines
 
 
-def run_export(model_path: Path, form: str, out: Path) -> str:
+def run_export(job: ExportJob) -> str:
     """Export a model to another format, and return a message with the path."""
-    check_output(out, [model_path])
+    check_output(job.out, [job.model])
 
     from hilboost.export.registry import export_formats
 
     formats = export_formats()
-    if form not in formats:
+    if job.form not in formats:
         known = ", ".join(sorted(formats))
-        raise UsageError(f"--format {form} is unknown; choose one of {known}.")
-    formats[form](load_model(model_path), out)
-    return f"Saved the {form} model to '{out}'."
+        raise UsageError(f"--format {job.form} is unknown; choose one of {known}.")
+    formats[job.form](load_model(job.model), job.out)
+    return f"Saved the {job.form} model to '{job.out}'."

@@ -1,65 +1,30 @@
-"""Options of the commands, and records whose fields are options."""
+"""Options of the commands."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass
-from inspect import Parameter, Signature, signature
+from dataclasses import MISSING, dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_origin, get_type_hints
-
-from typer import Argument, Option
+from typing import Any, Literal
 
 from hilboost.cli.dialect import Dialect
-from hilboost.cli.errors import one_line_errors
+from hilboost.cli.option_fields import argument, flag, option, record
 from hilboost.cli.task import TaskName
 
-_TABLE_HELP = (
+_TABLE = (
     "CSV, CSV.GZ, Parquet, a folder of Parquet files, or SVMlight; - reads CSV from standard input."
 )
-_TABLE = Argument(
-    metavar="TABLE", help=f"Table with a header row: {_TABLE_HELP}", show_default=False
+_HEADED_TABLE = f"Table with a header row: {_TABLE}"
+_MODEL = "Model file written by hilboost fit."
+_JSON = "Print the result as JSON."
+_WEIGHTS = "Column of sample weights."
+_GROUP = "Column of the groups whose rows are ranked, such as a query."
+_EVENT = (
+    "Column of events: 1 or yes, and 0 or no where censored; with --loss discrete_hazard, the "
+    "number of the cause. The target is the time."
 )
-
-Debug = Annotated[bool, Option("--debug", help="Show the full traceback of errors.")]
-AsJson = Annotated[bool, Option("--json", help="Print the result as JSON.")]
-Model = Annotated[
-    Path, Argument(metavar="MODEL", help="Model file written by hilboost fit.", show_default=False)
-]
-Group = Annotated[
-    str | None,
-    Option(metavar="COLUMN", help="Column of the groups whose rows are ranked, such as a query."),
-]
-Event = Annotated[
-    str | None,
-    Option(
-        metavar="COLUMN",
-        help="Column of events: 1 or yes, and 0 or no where censored; with --loss discrete_hazard, "
-        "the number of the cause. The target is the time.",
-    ),
-]
-Offset = Annotated[
-    str | None,
-    Option(
-        metavar="COLUMN",
-        help="Column of a known part of the prediction in link space, such as the logarithm of an "
-        "exposure with --loss poisson.",
-    ),
-]
-Weights = Annotated[str | None, Option(metavar="COLUMN", help="Column of sample weights.")]
-DropMissingTarget = Annotated[
-    bool, Option("--drop-missing-target", help="Drop rows without a target.")
-]
-Config = Annotated[
-    Path | None,
-    Option(
-        metavar="FILE",
-        help="TOML file with these options (keys table, target, out, loss, n-estimators, …) "
-        r"and a table \[set] of estimator parameters; the command line takes precedence.",
-    ),
-]
-Settings = Annotated[
-    list[str] | None,
-    Option("--set", metavar="NAME=VALUE", help="Set any parameter of the estimator; repeatable."),
-]
+_OFFSET = (
+    "Column of a known part of the prediction in link space, such as the logarithm of an exposure "
+    "with --loss poisson."
+)
+_DROP = "Drop rows without a target."
 
 
 @dataclass(frozen=True)
@@ -69,143 +34,103 @@ class FitJob:
     ``None`` selects the library's default.
     """
 
-    table: Annotated[Path | None, _TABLE] = None
-    target: Annotated[
-        str | None,
-        Option(
-            metavar="COLUMN",
-            help="Column to predict, or several columns of numbers, as FIRST,SECOND.",
-            show_default=False,
-        ),
-    ] = None
-    out: Annotated[
-        Path | None, Option(metavar="FILE", help="Output model file.", show_default=False)
-    ] = None
-    task: Annotated[
-        Literal["auto", TaskName] | None,
-        Option(
-            metavar="TASK",
-            help="auto, regression, classification, ranking, or survival. auto selects ranking "
-            "with --group, survival with --event, and classification if the target is text, "
-            "boolean, or has at most 20 distinct integers.",
-        ),
-    ] = None
-    family: Annotated[
-        Literal["tree", "kernel"] | None,
-        Option(
-            metavar="FAMILY",
-            help="tree (boosted trees) or kernel (kernel machines, for smooth targets).",
-        ),
-    ] = None
-    loss: Annotated[
-        str | None,
-        Option(
-            metavar="NAME",
-            help="{regression} for regression; {classification} for classification; {ranking} for "
-            "ranking; {survival} for survival.",
-        ),
-    ] = None
-    quantile: Annotated[
-        list[float],
-        Option("--quantile", "-q", metavar="LEVEL", help="Level for --loss quantile; repeatable."),
-    ] = field(default_factory=list)
-    weights: Weights = None
-    group: Group = None
-    event: Event = None
-    offset: Offset = None
-    group_rows: Annotated[
-        str | None,
-        Option(
-            metavar="COLUMN",
-            help="Column of groups that are held out as a whole, such as a patient or a shop.",
-        ),
-    ] = None
-    time: Annotated[
-        str | None,
-        Option(metavar="COLUMN", help="Column of numbers or dates; the latest rows are held out."),
-    ] = None
-    ignore: Annotated[
-        list[str],
-        Option(metavar="COLUMN", help="Column to ignore, such as a row identifier; repeatable."),
-    ] = field(default_factory=list)
-    valid: Annotated[
-        list[Path],
-        Option(
-            metavar="TABLE",
-            help="Table of validation data for early stopping; repeatable: the first one decides.",
-        ),
-    ] = field(default_factory=list)
-    metric: Annotated[
-        list[str],
-        Option(metavar="NAME", help="Metric to report on --valid, such as rmse; repeatable."),
-    ] = field(default_factory=list)
-    dates: Annotated[
-        Literal["ignore", "expand", "text"] | None,
-        Option(
-            metavar="WAY",
-            help="Columns of dates: ignore (default), expand to calendar numbers, or use as text.",
-        ),
-    ] = None
-    dialect: Dialect = field(default_factory=Dialect)
-    drop_missing_target: DropMissingTarget = False
-    n_estimators: Annotated[int | None, Option(metavar="N", help="Number of rounds.")] = None
-    learning_rate: Annotated[
-        float | None, Option(metavar="RATE", help="Shrinkage factor of each round.")
-    ] = None
-    time_budget: Annotated[
-        float | None, Option(metavar="SECONDS", help="Stop training after about this time.")
-    ] = None
-    random_state: Annotated[int | None, Option(metavar="SEED", help="Random seed; default 0.")] = (
-        None
+    table: Path | None = argument("TABLE", _HEADED_TABLE, None)
+    target: str | None = option(
+        "COLUMN", "Column to predict, or several columns of numbers, as FIRST,SECOND."
     )
-    threads: Annotated[
-        int | None, Option(metavar="N", help="Number of threads; default all cores.")
-    ] = None
-    stream: Annotated[
-        bool, Option("--stream", help="Leave a Parquet table, or a folder of them, on disk.")
-    ] = False
-    dask: Annotated[
-        str | None, Option(metavar="ADDRESS", help="Fit a Parquet table on this Dask cluster.")
-    ] = None
+    out: Path | None = option("FILE", "Output model file.")
+    task: Literal["auto", TaskName] | None = option(
+        "TASK",
+        "auto, regression, classification, ranking, or survival. auto selects ranking with "
+        "--group, survival with --event, and classification if the target is text, boolean, or "
+        "has at most 20 distinct integers.",
+    )
+    family: Literal["tree", "kernel"] | None = option(
+        "FAMILY", "tree (boosted trees) or kernel (kernel machines, for smooth targets)."
+    )
+    loss: str | None = option(
+        "NAME",
+        "{regression} for regression; {classification} for classification; {ranking} for ranking; "
+        "{survival} for survival.",
+    )
+    quantile: list[float] = option(
+        "LEVEL", "Level for --loss quantile; repeatable.", "--quantile", "-q", default=[]
+    )
+    weights: str | None = option("COLUMN", _WEIGHTS)
+    group: str | None = option("COLUMN", _GROUP)
+    event: str | None = option("COLUMN", _EVENT)
+    offset: str | None = option("COLUMN", _OFFSET)
+    group_rows: str | None = option(
+        "COLUMN", "Column of groups that are held out as a whole, such as a patient or a shop."
+    )
+    time: str | None = option("COLUMN", "Column of numbers or dates; the latest rows are held out.")
+    ignore: list[str] = option(
+        "COLUMN", "Column to ignore, such as a row identifier; repeatable.", default=[]
+    )
+    valid: list[Path] = option(
+        "TABLE",
+        "Table of validation data for early stopping; repeatable: the first one decides.",
+        default=[],
+    )
+    metric: list[str] = option(
+        "NAME", "Metric to report on --valid, such as rmse; repeatable.", default=[]
+    )
+    dates: Literal["ignore", "expand", "text"] | None = option(
+        "WAY",
+        "Columns of dates: ignore (default), expand to calendar numbers, or use as text.",
+    )
+    dialect: Dialect = field(default_factory=Dialect)
+    drop_missing_target: bool = flag(_DROP, "--drop-missing-target")
+    n_estimators: int | None = option("N", "Number of rounds.")
+    learning_rate: float | None = option("RATE", "Shrinkage factor of each round.")
+    time_budget: float | None = option("SECONDS", "Stop training after about this time.")
+    random_state: int | None = option("SEED", "Random seed; default 0.")
+    threads: int | None = option("N", "Number of threads; default all cores.")
+    stream: bool = flag("Leave a Parquet table, or a folder of them, on disk.", "--stream")
+    dask: str | None = option("ADDRESS", "Fit a Parquet table on this Dask cluster.")
     settings: dict[str, Any] = field(default_factory=dict)  # of the estimator
+
+
+@dataclass(frozen=True)
+class FitCommand:
+    """The job of ``hilboost fit``, where to read more of its options, and how to print."""
+
+    job: FitJob
+    config: Path | None = option(
+        "FILE",
+        "TOML file with these options (keys table, target, out, loss, n-estimators, …) and a "
+        r"table \[set] of estimator parameters; the command line takes precedence.",
+    )
+    settings: list[str] = option(
+        "NAME=VALUE", "Set any parameter of the estimator; repeatable.", "--set", default=[]
+    )
+    as_json: bool = flag(_JSON, "--json")
 
 
 @dataclass(frozen=True)
 class PredictJob:
     """The options of ``hilboost predict``."""
 
-    model: Model
-    table: Annotated[Path, _TABLE]
-    out: Annotated[
-        Path | None,
-        Option(metavar="FILE", help="CSV or Parquet file for the predictions; default stdout."),
-    ] = None
-    proba: Annotated[
-        bool, Option("--proba", help="Add a column of probabilities for every class.")
-    ] = False
-    coverage: Annotated[
-        float | None,
-        Option(
-            metavar="FRACTION",
-            help="Add the ends of intervals, or the set of classes, that contain the target of a "
-            "row with this probability.",
-        ),
-    ] = None
-    keep: Annotated[
-        list[str],
-        Option(
-            metavar="COLUMN",
-            help="Column to copy to the predictions, such as an identifier; repeatable.",
-        ),
-    ] = field(default_factory=list)
-    spreadsheet_safe: Annotated[
-        bool,
-        Option(
-            "--spreadsheet-safe/--no-spreadsheet-safe",
-            help="Prefix text that a spreadsheet would execute as a formula with an apostrophe.",
-        ),
-    ] = True
-    offset: Offset = None
+    model: Path = argument("MODEL", _MODEL)
+    table: Path = argument("TABLE", _HEADED_TABLE)
+    out: Path | None = option("FILE", "CSV or Parquet file for the predictions; default stdout.")
+    proba: bool = flag("Add a column of probabilities for every class.", "--proba")
+    coverage: float | None = option(
+        "FRACTION",
+        "Add the ends of intervals, or the set of classes, that contain the target of a row with "
+        "this probability.",
+    )
+    keep: list[str] = option(
+        "COLUMN",
+        "Column to copy to the predictions, such as an identifier; repeatable.",
+        default=[],
+    )
+    spreadsheet_safe: bool = flag(
+        "Prefix text that a spreadsheet would execute as a formula with an apostrophe.",
+        "--spreadsheet-safe/--no-spreadsheet-safe",
+        default=True,
+    )
+    offset: str | None = option("COLUMN", _OFFSET)
     dialect: Dialect = field(default_factory=Dialect)
 
 
@@ -213,76 +138,87 @@ class PredictJob:
 class LabeledTable:
     """A table with the true values: its path, and the columns that are not features."""
 
-    table: Annotated[
-        Path,
-        Argument(
-            metavar="TABLE", help=f"Table with the true values: {_TABLE_HELP}", show_default=False
-        ),
-    ]
-    target: Annotated[
-        str | None,
-        Option(
-            metavar="COLUMN",
-            help="Column of the true values; default: the only column that the model does not use.",
-        ),
-    ] = None
-    weights: Weights = None
-    group: Group = None
-    event: Event = None
-    offset: Offset = None
+    table: Path = argument("TABLE", f"Table with the true values: {_TABLE}")
+    target: str | None = option(
+        "COLUMN",
+        "Column of the true values; default: the only column that the model does not use.",
+    )
+    weights: str | None = option("COLUMN", _WEIGHTS)
+    group: str | None = option("COLUMN", _GROUP)
+    event: str | None = option("COLUMN", _EVENT)
+    offset: str | None = option("COLUMN", _OFFSET)
     dialect: Dialect = field(default_factory=Dialect)
-    drop_missing_target: DropMissingTarget = False
+    drop_missing_target: bool = flag(_DROP, "--drop-missing-target")
 
 
-def as_command(function: Callable[..., None]) -> Callable[..., None]:
-    """Give a function --debug, errors of one line, and options for the fields of records."""
-    kinds = get_type_hints(function, include_extras=True)
-    parameters = [
-        parameter.replace(annotation=kinds[name])
-        for name, parameter in signature(function).parameters.items()
-    ]
+@dataclass(frozen=True)
+class EvaluateJob:
+    """The options of ``hilboost evaluate``."""
 
-    def command(**given: Any) -> None:
-        with one_line_errors(given["debug"]):
-            function(**{one.name: _value(one.annotation, one.name, given) for one in parameters})
-
-    debug = Parameter("debug", Parameter.KEYWORD_ONLY, default=False, annotation=Debug)
-    options = [option for parameter in (*parameters, debug) for option in _options(parameter)]
-    command.__signature__ = Signature(options)  # type: ignore[attr-defined]
-    command.__name__, command.__doc__ = function.__name__, function.__doc__
-    return command
+    model: Path = argument("MODEL", _MODEL)
+    rows: LabeledTable = record()
+    metric: list[str] = option("NAME", "Metric to report; repeatable; default all.", default=[])
+    as_json: bool = flag(_JSON, "--json")
 
 
-def _options(parameter: Parameter) -> Iterator[Parameter]:
-    """Yield a parameter, or one for each field of a record."""
-    if not is_dataclass(parameter.annotation):
-        yield parameter.replace(kind=Parameter.KEYWORD_ONLY)
-        return
-    for option, kind in _fields(parameter.annotation):
-        default = None if option.default is MISSING else option.default
-        if option.default is MISSING and option.default_factory is MISSING:
-            default = Parameter.empty  # the option is required
-        yield from _options(
-            Parameter(option.name, Parameter.KEYWORD_ONLY, default=default, annotation=kind)
-        )
+@dataclass(frozen=True)
+class ReportJob:
+    """The options of ``hilboost report``."""
+
+    model: Path = argument("MODEL", _MODEL)
+    rows: LabeledTable = record()
+    out: Path = option("FILE", "Output HTML file.", default=MISSING)
+    title: str | None = option("TEXT", "Title of the report.")
+    train: Path | None = option("TABLE", "Training rows, to compare columns and predictions.")
+    versus: list[Path] = option("MODEL", "Compare with this model instead; repeatable.", default=[])
+    times: list[float] = option(
+        "TIME", "Survival: a time of the calibration; repeatable.", default=[]
+    )
 
 
-def _fields(record: Any) -> list[tuple[Any, Any]]:
-    """Return the fields of a record that are options or records, with their types."""
-    kinds = get_type_hints(record, include_extras=True)
-    typed = ((option, kinds[option.name]) for option in fields(record))
-    return [
-        (option, kind)
-        for option, kind in typed
-        if get_origin(kind) is Annotated or is_dataclass(kind)
-    ]
+@dataclass(frozen=True)
+class InspectJob:
+    """The options of ``hilboost inspect``."""
+
+    model: Path = argument("MODEL", _MODEL)
+    as_json: bool = flag(_JSON, "--json")
 
 
-def _value(kind: object, name: str, given: dict[str, Any]) -> Any:
-    return record_of(kind, given) if is_dataclass(kind) else given.get(name)
+@dataclass(frozen=True)
+class ExportJob:
+    """The options of ``hilboost export``."""
+
+    model: Path = argument("MODEL", _MODEL)
+    form: str = option("FORMAT", "{formats}.", "--format", default=MISSING)
+    out: Path = option("FILE", "Output file.", default=MISSING)
 
 
-def record_of(record: Any, given: dict[str, Any]) -> Any:
-    """Create a record from the options that are given: neither ``None`` nor an empty list."""
-    values = {option.name: _value(kind, option.name, given) for option, kind in _fields(record)}
-    return record(**{name: value for name, value in values.items() if value not in (None, [])})
+@dataclass(frozen=True)
+class DemoJob:
+    """The options of ``hilboost demo``."""
+
+    out: Path = option("DIR", "Folder for the plots.", default=Path("hilboost-demo"))
+    quick: bool = flag("Use few rounds and few rows.", "--quick")
+
+
+@dataclass(frozen=True)
+class WarmupJob:
+    """The options of ``hilboost warmup``."""
+
+    check: bool = flag("Compile nothing, and list what would be compiled.", "--check")
+    host: bool = flag(
+        "Compile for exactly this processor, not for its level of processors.", "--host"
+    )
+
+
+@dataclass(frozen=True)
+class ReproduceJob:
+    """The options of ``hilboost reproduce``."""
+
+    key: str | None = argument("KEY", "Key of the claim.", None)
+    show: bool = flag("List all claims.", "--list")
+    runs: int | None = option("N", "Number of runs; default as published.", min=1)
+    recorded: Path | None = option(
+        "DIR", "Use these recorded benchmark results instead of new runs."
+    )
+    out: Path | None = option("DIR", "Folder for the page; default next to the claim.")

@@ -14,7 +14,8 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from hilboost.cli.dialect import Dialect
 from hilboost.cli.errors import CliError
 from hilboost.cli.files import check_input
-from hilboost.cli.options import FitJob, record_of
+from hilboost.cli.option_fields import record_of
+from hilboost.cli.options import FitJob
 from hilboost.cli.peer_options import option_for, parameter_for
 from hilboost.estimators.peer_names import advice
 
