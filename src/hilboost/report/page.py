@@ -11,8 +11,6 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from numpy.typing import ArrayLike
-
 from hilboost.core.dtypes import PerRow
 from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType, shown
 from hilboost.core.packages import required
@@ -128,20 +126,7 @@ def _number(value: object) -> str:
 
 
 def report(
-    model: Any,
-    X: object,
-    y: object,
-    path: str | Path | None = None,
-    *,
-    title: str | None = None,
-    positive_class: object = None,
-    sample_weight: PerRow = None,
-    X_train: Any = None,
-    groups: PerRow = None,
-    strata: PerRow = None,
-    entry: PerRow = None,
-    times: ArrayLike | None = None,
-    offset: PerRow = None,
+    model: Any, X: object, y: object, path: str | Path | None = None, **options: Any
 ) -> Report:
     """Make a report of a fitted model on some rows.
 
@@ -152,19 +137,8 @@ def report(
     y : array-like (n,), (n, c), or sequence of n labels
     path : str or Path, optional
         Output file.
-    title : str, optional
-    positive_class : label, optional
-        The class, of two, that calibration, curves and thresholds are about; by default the second.
-    sample_weight : array-like (n,), optional
-        Weights of the rows.
-    X_train : array-like or data frame (m, d), optional
-        Rows of the training data, with which the rows of ``X`` are compared.
-    groups, strata, entry : array-like (n,), optional
-        Groups of rankings, and strata and entry times of survival times, as in ``fit``.
-    times : array-like (k,), optional
-        Times of the calibration of survival models, instead of quartiles of the times of events.
-    offset : array-like (n,) or (n, r), optional
-        Known part of the predictions, as in ``fit``.
+    **options
+        Further parameters of :func:`facts`.
 
     Returns
     -------
@@ -180,11 +154,7 @@ def report(
     if isinstance(X, str | Path):
         raise InvalidData(f"X is the path '{X}', which comes after the rows: report(X, y, path).")
     page_packages()  # before the facts, which take time
-    more = {"groups": groups, "strata": strata, "entry": entry, "offset": offset}
-    more |= {"sample_weight": sample_weight, "X_train": X_train, "times": times}
-    found = facts(model, X, y, title=title, positive_class=positive_class, **more)
-    page = Report(found, render(found))
-    return page if path is None else page.save(path)
+    return _page(facts(model, X, y, **options), path)
 
 
 def compare(
@@ -236,5 +206,9 @@ def compare(
         sample_weight=sample_weight,
         offset=offset,
     )
+    return _page(found, path)
+
+
+def _page(found: dict[str, Any], path: str | Path | None) -> Report:
     page = Report(found, render(found))
     return page if path is None else page.save(path)
