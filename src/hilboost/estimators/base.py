@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -48,6 +48,15 @@ from hilboost.validation.offsets import offset_of
 def division_of(model: object) -> str | None:
     """Return what several workers divide to fit a model; ``None`` for objects they cannot fit."""
     return model.divides if isinstance(model, BoostingEstimator) else None
+
+
+@dataclass(frozen=True)
+class FitContext:
+    """What a fit has beside its data: callbacks, and a model that it continues."""
+
+    callbacks: Sequence[Callback]
+    before: FittedModel | None  # which ``warm_start`` continues
+    relay: Relay | None  # to scikit-learn's callbacks; one of the callbacks
 
 
 @public_methods
@@ -241,7 +250,7 @@ class BoostingEstimator(FittedProperties, CallbackSupportMixin, ExplainedParamet
         marks, names = prepared[0].marks, prepared[0].schema.names
         held_by = fingerprints.of_dependence(prepared[0].target)
         try:
-            result = self._train(prepared.pop(), callbacks, before, relay)
+            result = self._train(prepared.pop(), FitContext(callbacks, before, relay))
         except InvalidColumn as error:
             raise error.named(names) from None
         self.fitted_ = replace(result.fitted, marks=marks, held_out_by=held_by)
@@ -260,14 +269,9 @@ class BoostingEstimator(FittedProperties, CallbackSupportMixin, ExplainedParamet
         """The properties that inputs must have."""
         return Expected(schema, self._categories(), refuses_nan=self._refuses_nan())
 
-    def _train(
-        self,
-        data: TrainingData,
-        callbacks: Sequence[Callback],
-        before: FittedModel | None,
-        relay: Relay | None,
-    ) -> TrainingResult:
+    def _train(self, data: TrainingData, context: FitContext) -> TrainingResult:
         """Train on validated data."""
+        callbacks, before, relay = context.callbacks, context.before, context.relay
         checkpoint = checkpoint_among(callbacks)
         if checkpoint is not None and before is not None:
             raise InvalidParameter(

@@ -194,13 +194,13 @@ def _built(additive: Any, header: dict[str, Any], arrays: Arrays, reader: ValueR
         model.feature_names_in_ = names
     stored = from_file(additive, header, arrays, reader, model._categories())
     require(stored.codec.kind == model._kind, "the kind of targets")
-    require((stored.kernel_machine is not None) == model._is_machine, "machine")
-    # Without an encoding, trees can refer only to columns of the table.
-    require(stored.encoding is None or stored.kernel_machine is None, "encoding")
     loss, learner = model._parts(stored)
     if stored.sharpness is not None:
         loss = loss.with_sharpness(stored.sharpness)
-    fitted = stored.fitted(loss, learner)
+    fitted = stored.fitted(loss=loss, learner=learner)
+    require((fitted.kernel_machine is not None) == model._is_machine, "machine")
+    # Without an encoding, trees can refer only to columns of the table.
+    require(fitted.encoding is None or fitted.kernel_machine is None, "encoding")
     _check_outputs(fitted)
     _check_calibration(fitted)
     for term in (term for stage in additive.stages for term in stage.terms):

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import KW_ONLY
 from typing import Any, Self
 
 from hilboost.backends.threads import threads_for
 from hilboost.boosting.sampling import RowSampling
-from hilboost.core.callback import Callback
 from hilboost.core.dtypes import Floats, PerRow
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.estimators import parameter_types as types
+from hilboost.estimators.base import FitContext
 from hilboost.estimators.output_kernel import OutputKernelEstimator
 from hilboost.estimators.preparation import FitArguments
 from hilboost.estimators.signatures import public_fit, with_parameters
-from hilboost.estimators.sklearn_callbacks import Relay
 from hilboost.losses.squared_error import SquaredError
-from hilboost.model.fitted import FittedModel
 from hilboost.persistence.stored import StoredModel
 from hilboost.training.data import TrainingData
 from hilboost.training.recipes.output_kernels import forest_trees, train_forest
@@ -128,13 +126,7 @@ default="from_dtype"
         """
         return self._fit(FitArguments(X, y, sample_weight), FitArguments(None, None), ())
 
-    def _train(
-        self,
-        data: TrainingData,
-        callbacks: Sequence[Callback],
-        before: FittedModel | None,
-        relay: Relay | None,
-    ) -> TrainingResult:
+    def _train(self, data: TrainingData, context: FitContext) -> TrainingResult:
         n_trees, parameters = self._n_trees(), self.get_params(deep=False)
         n_threads = threads_for(self.n_jobs, data.target.y.size * n_trees)
         return TrainingResult(

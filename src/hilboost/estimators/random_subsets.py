@@ -22,9 +22,9 @@ from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
 from hilboost.core.target import Target
 from hilboost.estimators import parameter_types as types
+from hilboost.estimators.base import FitContext
 from hilboost.estimators.kernel_boosting import KernelMachineEstimator
 from hilboost.estimators.signatures import with_parameters
-from hilboost.estimators.sklearn_callbacks import Relay
 from hilboost.kernels import Kernel
 from hilboost.kernels.gram import evaluate
 from hilboost.kernels.registry import kernel_or_name
@@ -124,16 +124,10 @@ class SubsetEnsemble(KernelMachineEstimator):
     def _learn(self, maker: MemberFitter) -> AdditiveModel:
         """Fit the members, and return the additive model if they form one."""
 
-    def _train(
-        self,
-        data: TrainingData,
-        callbacks: Sequence[Callback],
-        before: FittedModel | None,
-        relay: Relay | None,
-    ) -> TrainingResult:
+    def _train(self, data: TrainingData, context: FitContext) -> TrainingResult:
         if data.has_one_class:
             raise InvalidData("y contains only one class; these ensembles require at least two.")
-        self._check_arguments(data, [callback for callback in callbacks if callback is not relay])
+        self._check_arguments(data, [one for one in context.callbacks if one is not context.relay])
         begun = start_of(self._make_loss(data.codec), data, uses_units=False)
         loss, initial_raw = begun.loss, begun.initial_raw
         seed, n, target = self._seed(), len(data.X), data.target

@@ -14,10 +14,10 @@ from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
 from hilboost.estimators import parameter_types as types
+from hilboost.estimators.base import FitContext
 from hilboost.estimators.losses import loss_among
 from hilboost.estimators.preparation import FitArguments
 from hilboost.estimators.signatures import public_fit, with_parameters
-from hilboost.estimators.sklearn_callbacks import Relay
 from hilboost.estimators.survival_predictions import SurvivalPredictions
 from hilboost.estimators.table_boosting import TableBoosting
 from hilboost.losses.registry import survival_losses
@@ -163,19 +163,13 @@ time_budget, eval_metric, warm_start, device, random_state, n_jobs, verbose : op
     def _labels_of(self, rows: FitArguments) -> Any:
         return SurvivalLabels(rows.y, rows.entry, rows.strata)
 
-    def _train(
-        self,
-        data: TrainingData,
-        callbacks: Sequence[Callback],
-        before: FittedModel | None,
-        relay: Relay | None,
-    ) -> TrainingResult:
+    def _train(self, data: TrainingData, context: FitContext) -> TrainingResult:
         """Train, and estimate what survival functions require.
 
         In cross-validated ensembles, each row has the risk that the model without it predicts:
         risks of rows that a model has learned from are too far apart.
         """
-        result = super()._train(data, callbacks, before, relay)
+        result = super()._train(data, context)
         return replace(result, fitted=self._completed(result.fitted, data, result.out_of_fold))
 
     def refit_leaves(  # type: ignore[override]

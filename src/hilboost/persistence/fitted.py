@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import MISSING, asdict, fields
+from functools import partial
 from itertools import pairwise
 from typing import Any, get_type_hints
 
@@ -97,7 +98,12 @@ def from_file(
     curves = None
     if codec.kind == "survival":
         curves = survival.curves_from_file(header, arrays, codec.of_survival())
-    return StoredModel(
+    parts = None
+    if "parts" in header:
+        parts = _parts_from_file(header["parts"], len(additive.initial_raw))
+    sharpness = positive(header["sharpness"], "sharpness") if "sharpness" in header else None
+    fitted = partial(
+        FittedModel,
         model=additive,
         schema=schema,
         codec=codec,
@@ -107,17 +113,14 @@ def from_file(
         resolved=resolved,
         kernel_machine=summary,
         calibration=calibrations.from_file(header, arrays, additive, codec),
-        parts=_parts_from_file(header["parts"], len(additive.initial_raw))
-        if "parts" in header
-        else None,
-        stages=stages,
-        sharpness=positive(header["sharpness"], "sharpness") if "sharpness" in header else None,
+        parts=parts,
         survival=curves,
         beside_offsets=header.get("offset", False),
         offset_range=_read_range(header.get("offset_range")),
         marks=row_marks.from_file(header, arrays),
         cut_short=tuple(cut_short),
     )
+    return StoredModel(schema, codec, resolved, parts, stages, sharpness, fitted)
 
 
 def _read_range(written: object) -> tuple[float, float] | None:

@@ -177,11 +177,7 @@ def from_arrays(
 ) -> list[tuple[int, int, Term]]:
     """Read the stage, place and term of every expansion, beside other terms except trees."""
     require_kind(descriptions, list, "kernels")
-    scalings = _inputs(arrays, n_features)
-    widths = _widths(arrays, scalings, len(descriptions))
-    pairs = zip(descriptions, widths, strict=True)
-    kernels = [read_kernel(description, width, reader) for description, width in pairs]
-    bases = _bases(arrays, kernels, scalings)
+    bases = _bases(arrays, descriptions, _inputs(arrays, n_features), reader)
     expansions = _expansions(arrays, bases, n_outputs)
     coefficient = require_finite(arrays, "part.coefficient", 2)
     n = len(coefficient)
@@ -293,36 +289,31 @@ def _bounds(arrays: Arrays, shape: tuple[int, ...]) -> tuple[Floats, Floats]:
     return low, high
 
 
-def _widths(arrays: Arrays, scalings: list[FeatureMap], n_kernels: int) -> list[int]:
-    """Number of columns of the rows that each kernel is evaluated for."""
-    n = len(require_array(arrays, "basis.kernel", np.int64))
-    of_kernel = require_below(arrays, "basis.kernel", n_kernels, n)
-    of_inputs = require_below(arrays, "basis.inputs", len(scalings), n)
-    widths = {k: scalings[j].width for k, j in zip(of_kernel, of_inputs, strict=True)}
-    require(len(widths) == n_kernels, "basis.kernel")
-    return [widths[k] for k in range(n_kernels)]
-
-
 Basis = tuple[Kernel, FeatureMap, np.ndarray]
 
 
-def _bases(arrays: Arrays, kernels: list[Kernel], scalings: list[FeatureMap]) -> list[Basis]:
+def _bases(
+    arrays: Arrays, descriptions: list[Any], maps: list[FeatureMap], reader: ValueReader | None
+) -> list[Basis]:
     lengths = require_array(arrays, "basis.length", np.int64).tolist()
     n = len(lengths)
     of_rows = require_below(arrays, "basis.rows", n, n)
-    of_kernel = require_below(arrays, "basis.kernel", len(kernels), n)
-    of_inputs = require_below(arrays, "basis.inputs", len(scalings), n)
+    of_kernel = require_below(arrays, "basis.kernel", len(descriptions), n)
+    of_inputs = require_below(arrays, "basis.inputs", len(maps), n)
+    widths = {k: maps[j].width for k, j in zip(of_kernel, of_inputs, strict=True)}
+    require(len(widths) == len(descriptions), "basis.kernel")
+    kernels = [read_kernel(one, widths[k], reader) for k, one in enumerate(descriptions)]
     require(max(Counter(of_rows).values(), default=0) <= _SHARED_BY, "basis.rows")
     rows = {k: _rows(arrays, f"rows.{k}") for k in set(of_rows)}
     tried: set[int] = set()  # evaluate each kernel once: long sums are slow
     bases: list[Basis] = []
-    for k, length, kernel, scaling in zip(of_rows, lengths, of_kernel, of_inputs, strict=True):
+    for k, length, kernel, own in zip(of_rows, lengths, of_kernel, of_inputs, strict=True):
         require(0 < length <= len(rows[k]), "basis.length")
-        require(rows[k].shape[1] == scalings[scaling].width, f"rows.{k}")
+        require(rows[k].shape[1] == maps[own].width, f"rows.{k}")
         if kernel not in tried:
             tried.add(kernel)
             try_kernel(kernels[kernel], rows[k][:1])
-        bases.append((kernels[kernel], scalings[scaling], rows[k][:length]))
+        bases.append((kernels[kernel], maps[own], rows[k][:length]))
     return bases
 
 
