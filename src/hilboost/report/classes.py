@@ -11,7 +11,7 @@ from sklearn import metrics
 
 from hilboost.core.dtypes import Floats
 from hilboost.losses.registry import gives_probabilities
-from hilboost.report.evaluation import Rows, class_guess, probabilities
+from hilboost.report.evaluation import Rows
 from hilboost.report.figures import class_scores
 from hilboost.report.table import (
     histogram_of_shares,
@@ -32,9 +32,9 @@ _TINY = 1e-15  # the smallest probability
 def class_facts(rows: Rows, order: Sequence[int], positive: int) -> dict[str, Any]:
     """Collect scores, confusion matrix, calibration, curves, and thresholds."""
     columns, names = rows.columns, [shortened(label, 30) for label in rows.fitted.classes]
-    codes, guess = rows.codes[:, 0].astype(np.intp), class_guess(rows)
+    codes, guess = rows.class_numbers, rows.class_guess()
     has_probabilities = gives_probabilities(rows.fitted.loss)
-    proba = probabilities(rows.fitted, rows.raw)  # or scores
+    proba = rows.probabilities(rows.raw)  # or scores
     best = proba.argmax(axis=1)
     own = proba[np.arange(len(codes)), codes]
     wrong = (best != codes).astype(float)

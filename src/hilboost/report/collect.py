@@ -15,18 +15,7 @@ from hilboost.report.about import model_facts
 from hilboost.report.classes import class_facts
 from hilboost.report.coverage import class_set_facts, distance_facts, interval_facts
 from hilboost.report.drift import drift_facts
-from hilboost.report.evaluation import (
-    Asides,
-    Rows,
-    all_scores,
-    cautions,
-    means,
-    plain,
-    positive_index,
-    probabilities,
-    quantile_levels,
-    scorer,
-)
+from hilboost.report.evaluation import Asides, Rows, cautions, plain, quantile_levels
 from hilboost.report.figures import with_intervals
 from hilboost.report.influence import contribution_facts, dependence_facts, importance_facts
 from hilboost.report.ranking import chosen_scores, ranking_facts
@@ -112,7 +101,7 @@ def facts(
     asides = Asides(**beside)
     rows = Rows.of(model, X, y, asides)
     columns, raw = rows.columns, rows.raw
-    positive = positive_index(rows.fitted, positive_class)
+    positive = rows.positive_index(positive_class)
     training = None if X_train is None else Columns.of(X_train, rows.fitted.schema.names)
     alone = raw if rows.target.offset is None else raw - rows.target.offset
     found: dict[str, Any] = {
@@ -184,23 +173,23 @@ def scores(
     elif model.ranks_groups:
         listed = ranking_facts(model, rows.target, rows.raw, asides.names(len(rows.raw)))["scores"]
     else:
-        listed = all_scores(rows)
+        listed = rows.scores()
     return plain(listed)
 
 
 def _of_classes(rows: Rows, order: list[int], positive: int) -> dict[str, Any]:
     model, columns, raw = rows.model, rows.columns, rows.raw
     of_classes = class_facts(rows, order, positive)
-    names, numbers = of_classes["classes"], rows.codes[:, 0].astype(np.intp)
+    names, numbers = of_classes["classes"], rows.class_numbers
     counts = np.bincount(numbers, minlength=len(names))
     levels = [{"level": name, "count": counts[k]} for k, name in enumerate(names)]
     most = np.argsort(-counts, kind="stable")[:_CLASSES_DRAWN].tolist()
     drawn = [positive] if len(names) == 2 else most
 
     def predict(X: object) -> Floats:
-        return probabilities(rows.fitted, model.predict_raw(X))[:, drawn]
+        return rows.probabilities(model.predict_raw(X))[:, drawn]
 
-    measured = scorer(rows, positive)
+    measured = rows.scorer(positive)
     return {
         "task": "classification",
         "target": {"kind": "class", "levels": levels},
@@ -221,9 +210,9 @@ def _of_numbers(rows: Rows, order: list[int]) -> dict[str, Any]:
             "histogram": histogram(y[~np.isnan(y[:, 0]), 0]),
         },
     }
-    predicted, guess, first = means(rows)
+    predicted, guess, first = rows.means()
     levels = quantile_levels(model.loss_)
-    measured = scorer(rows, 1)
+    measured = rows.scorer(1)
     found["scores"] = with_intervals(measured(slice(None)), len(raw), measured)
     found["intervals"] = interval_facts(model, columns, y, rows.target.offset)
     if model.loss_.has_distribution:

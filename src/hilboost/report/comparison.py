@@ -17,16 +17,7 @@ from hilboost.losses.registry import gives_probabilities
 from hilboost.report.about import model_facts
 from hilboost.report.classes import calibration_facts, curve_facts
 from hilboost.report.collect import FORMAT
-from hilboost.report.evaluation import (
-    Asides,
-    Rows,
-    check_model,
-    means,
-    plain,
-    positive_index,
-    probabilities,
-    scorer,
-)
+from hilboost.report.evaluation import Asides, Rows, check_model, plain
 from hilboost.report.figures import interval, resampled
 from hilboost.report.influence import importance_facts
 from hilboost.report.structured import explained_scores
@@ -112,14 +103,14 @@ def _rows(model: Any, X: object, y: object, weights: Asides) -> Rows:
 
 def _entrant(name: str, rows: Rows, positive_class: object) -> Entrant:
     model, columns = rows.model, rows.columns
-    positive = positive_index(rows.fitted, positive_class)
+    positive = rows.positive_index(positive_class)
     began = perf_counter()
     model.predict_raw(columns.source)
     seconds = perf_counter() - began
     if model.fitted_.codec.kind == "structured":
         scores: list[dict[str, Any]] = explained_scores(model, columns, rows.labels)
         return Entrant(name, rows, scores, {}, seconds)
-    measured = scorer(rows, positive)
+    measured = rows.scorer(positive)
     scores = measured(slice(None))
     drawn = resampled([one["key"] for one in scores], columns.n_rows, measured)
     return Entrant(name, rows, scores, drawn, seconds)
@@ -198,11 +189,11 @@ def _predictions(entrants: list[Entrant], positive_class: object) -> Floats | No
     found = []
     for rows in (entrant.rows for entrant in entrants):
         if kind == "numbers":
-            predicted, _, k = means(rows)
+            predicted, _, k = rows.means()
             found.append(predicted[:, k])
             continue
-        proba, codes = probabilities(rows.fitted, rows.raw), rows.codes[:, 0].astype(np.intp)
-        chosen = positive_index(rows.fitted, positive_class) if proba.shape[1] == 2 else codes
+        proba, codes = rows.probabilities(rows.raw), rows.class_numbers
+        chosen = rows.positive_index(positive_class) if proba.shape[1] == 2 else codes
         found.append(proba[np.arange(len(proba)), chosen])
     return np.stack(found, axis=1)
 
@@ -214,11 +205,11 @@ def _curves(
     first = entrants[0].rows
     if first.fitted.codec.n_classes != 2:
         return None
-    positive = positive_index(first.fitted, positive_class)
+    positive = first.positive_index(positive_class)
     hits = first.codes[:, 0] == positive
     found = []
     for rows in (entrant.rows for entrant in entrants):
-        stated = probabilities(rows.fitted, rows.raw)[:, positive]
+        stated = rows.probabilities(rows.raw)[:, positive]
         given = gives_probabilities(rows.fitted.loss)
         found.append(
             {
@@ -238,9 +229,9 @@ def _on_rows(
     first = entrants[0].rows
     classes = first.fitted.codec.kind == "classes"
     if classes:
-        codes = first.codes[:, 0].astype(np.intp)
+        codes = first.class_numbers
         errors = {
-            f"error {k}": (probabilities(e.rows.fitted, e.rows.raw).argmax(axis=1) != codes) * 1.0
+            f"error {k}": (e.rows.probabilities(e.rows.raw).argmax(axis=1) != codes) * 1.0
             for k, e in enumerate(entrants)
         }
         truth = [shortened(first.fitted.classes[code], 30) for code in codes]

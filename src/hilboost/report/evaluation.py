@@ -173,6 +173,103 @@ class Rows:
         columns = columns.weighted(weights).rows(kept)
         return cls(model, columns, take_labels(y, kept), raw[kept], target)
 
+    @property
+    def class_numbers(self) -> NDArray[np.intp]:
+        """Numbers of the classes, (n,)."""
+        return self.codes[:, 0].astype(np.intp)
+
+    def means(self) -> tuple[Floats, Floats, int]:
+        """Return predictions (n, c), baseline predictions (n, c), and the main output column."""
+        loss = self.fitted.loss
+        predicted = np.asarray(loss.inverse_link(self.raw))
+        guess = self._guess()
+        if guess is None:
+            mean = np.average(predicted, axis=0, weights=self.columns.weights)
+            guess = np.broadcast_to(mean, predicted.shape)
+        levels = quantile_levels(loss)
+        if not levels:
+            return predicted, guess, 0
+        return predicted, guess, int(np.argmin(np.abs(np.asarray(levels) - 0.5)))
+
+    def class_guess(self) -> Floats:
+        """Predict probabilities with the baseline, (n, k)."""
+        guess = self._guess()
+        if guess is not None:
+            return guess
+        weights, n_classes = self.columns.weights, len(self.fitted.classes)
+        shares = np.bincount(self.class_numbers, weights, n_classes) / weights.sum()
+        return np.broadcast_to(shares, (len(weights), n_classes))
+
+    def _guess(self) -> Floats | None:
+        """Predict with the baseline, the model without stages but with offsets, (n, c)."""
+        fitted, target = self.fitted, self.target
+        if not self.model.is_additive:
+            return None
+        start = fitted.model.initial_raw
+        if target.offset is not None:
+            return np.asarray(fitted.loss.inverse_link(target.starting_raw(start)))
+        guess = np.asarray(fitted.loss.inverse_link(start[None]))
+        return np.broadcast_to(guess, (len(self.raw), guess.shape[1]))
+
+    def positive_index(self, label: object) -> int:
+        """Index of the class that the user chose."""
+        if label is None:
+            return 1
+        if self.fitted.codec.n_classes != 2:
+            raise InvalidParameter("positive_class requires a model of two classes; omit it.")
+        known = self.fitted.classes.tolist()
+        if label not in known:
+            raise InvalidParameter(
+                f"positive_class={shown(label)} is not a class of the model; set it to "
+                f"{known[0]!r} or {known[1]!r}."
+            )
+        return int(known.index(label))
+
+    def probabilities(self, raw: Floats) -> Floats:
+        """Predict probabilities, clipped to [0, 1] because of custom losses; else scores."""
+        predicted: Floats = self.fitted.loss.inverse_link(raw)
+        return np.clip(predicted, 0.0, 1.0) if gives_probabilities(self.fitted.loss) else predicted
+
+    def scorer(self, positive: int) -> Measured:
+        """Return a function that maps some rows to the scores of a model of numbers or classes."""
+        fitted, raw, codes, weights = self.fitted, self.raw, self.codes, self.columns.weights
+        if codes.shape[1] > 1:
+            predicted, names = self.means()[0], self.full_target_names
+            return lambda some: scores_of_targets(
+                codes[some], predicted[some], weights[some], names
+            )
+        if fitted.codec.kind != "classes":
+            (_, guess, k), more = self.means(), {}
+            if fitted.loss.has_distribution:
+                more = scores_of_rows(fitted.distribution_of(raw), codes[:, 0])
+            return lambda some: [
+                *_number_scores(fitted, codes[some], raw[some], weights[some], guess[some, k], k),
+                *(
+                    score(name, np.average(one[some], weights=weights[some]), None, "lower", says)
+                    for name, (one, says) in more.items()
+                ),
+            ]
+        numbers, proba, guess = self.class_numbers, self.probabilities(raw), self.class_guess()
+        stated = gives_probabilities(fitted.loss)
+        classes = [shortened(label, 30) for label in fitted.classes]
+        return lambda some: class_scores(
+            *(numbers[some], proba[some], guess[some], weights[some], stated, positive, classes)
+        )
+
+    def scores(self) -> list[dict[str, Any]]:
+        """Compute all scores of numbers or classes, also of each target if there are several."""
+        found = self.scorer(1)(slice(None))
+        if self.codes.shape[1] == 1:
+            return found
+        predicted, guess, _ = self.means()
+        for k, name in enumerate(self.full_target_names):
+            known = ~np.isnan(self.codes[:, k])
+            weights = self.columns.weights[known]
+            y, mean, constant = (values[known, k] for values in (self.codes, predicted, guess))
+            each = _mean_scores(self.fitted.loss, y, mean, constant, weights)
+            found += [of_target(one, name) for one in each if one["key"] != "r2"]
+        return found
+
 
 def _check_numbers(loss: Loss, codes: Floats) -> None:
     """Check that targets (n, c) are known, within the support of the loss, and have squares."""
@@ -206,46 +303,6 @@ def check_model(model: Any) -> None:
         )
 
 
-def scorer(rows: Rows, positive: int) -> Measured:
-    """Return a function that maps some rows to the scores of a model of numbers or classes."""
-    fitted, raw, codes, weights = rows.fitted, rows.raw, rows.codes, rows.columns.weights
-    if codes.shape[1] > 1:
-        predicted, names = means(rows)[0], rows.full_target_names
-        return lambda some: scores_of_targets(codes[some], predicted[some], weights[some], names)
-    if fitted.codec.kind != "classes":
-        (_, guess, k), more = means(rows), {}
-        if fitted.loss.has_distribution:
-            more = scores_of_rows(fitted.distribution_of(raw), codes[:, 0])
-        return lambda some: [
-            *_number_scores(fitted, codes[some], raw[some], weights[some], guess[some, k], k),
-            *(
-                score(name, np.average(one[some], weights=weights[some]), None, "lower", says)
-                for name, (one, says) in more.items()
-            ),
-        ]
-    numbers, proba = codes[:, 0].astype(np.intp), probabilities(fitted, raw)
-    guess = class_guess(rows)
-    stated, classes = gives_probabilities(fitted.loss), [shortened(c, 30) for c in fitted.classes]
-    return lambda some: class_scores(
-        *(numbers[some], proba[some], guess[some], weights[some], stated, positive, classes)
-    )
-
-
-def all_scores(rows: Rows) -> list[dict[str, Any]]:
-    """Compute all scores of numbers or classes, also of each target if there are several."""
-    found = scorer(rows, 1)(slice(None))
-    if rows.codes.shape[1] == 1:
-        return found
-    predicted, guess, _ = means(rows)
-    for k, name in enumerate(rows.full_target_names):
-        known = ~np.isnan(rows.codes[:, k])
-        weights = rows.columns.weights[known]
-        y, mean, constant = (values[known, k] for values in (rows.codes, predicted, guess))
-        each = _mean_scores(rows.fitted.loss, y, mean, constant, weights)
-        found += [of_target(one, name) for one in each if one["key"] != "r2"]
-    return found
-
-
 def _number_scores(
     fitted: FittedModel, y: Floats, raw: Floats, weights: Floats, guess: Floats, k: int
 ) -> list[dict[str, Any]]:
@@ -276,66 +333,9 @@ def _mean_scores(
     return [score(f"mean {kind} deviance", own, of_guess, "lower", says), *scores]
 
 
-def means(rows: Rows) -> tuple[Floats, Floats, int]:
-    """Return predictions (n, c), baseline predictions (n, c), and the main output column."""
-    loss = rows.fitted.loss
-    predicted = np.asarray(loss.inverse_link(rows.raw))
-    guess = _guess(rows)
-    if guess is None:
-        mean = np.average(predicted, axis=0, weights=rows.columns.weights)
-        guess = np.broadcast_to(mean, predicted.shape)
-    levels = quantile_levels(loss)
-    if not levels:
-        return predicted, guess, 0
-    return predicted, guess, int(np.argmin(np.abs(np.asarray(levels) - 0.5)))
-
-
 def quantile_levels(loss: Loss) -> tuple[float, ...]:
     """Levels of the predicted quantiles; none for other predictions."""
     return () if loss.link is None else loss.link.levels
-
-
-def class_guess(rows: Rows) -> Floats:
-    """Predict probabilities with the baseline, (n, k)."""
-    guess = _guess(rows)
-    if guess is not None:
-        return guess
-    weights, n_classes = rows.columns.weights, len(rows.fitted.classes)
-    shares = np.bincount(rows.codes[:, 0].astype(np.intp), weights, n_classes) / weights.sum()
-    return np.broadcast_to(shares, (len(weights), n_classes))
-
-
-def positive_index(fitted: FittedModel, label: object) -> int:
-    """Index of the class that the user chose."""
-    if label is None:
-        return 1
-    if fitted.codec.n_classes != 2:
-        raise InvalidParameter("positive_class requires a model of two classes; omit it.")
-    known = fitted.classes.tolist()
-    if label not in known:
-        raise InvalidParameter(
-            f"positive_class={shown(label)} is not a class of the model; set it to {known[0]!r} or "
-            f"{known[1]!r}."
-        )
-    return int(known.index(label))
-
-
-def probabilities(fitted: FittedModel, raw: Floats) -> Floats:
-    """Predict probabilities, clipped to [0, 1] because of custom losses; else scores."""
-    predicted: Floats = fitted.loss.inverse_link(raw)
-    return np.clip(predicted, 0.0, 1.0) if gives_probabilities(fitted.loss) else predicted
-
-
-def _guess(rows: Rows) -> Floats | None:
-    """Predict with the baseline, the model without stages but with offsets, (n, c)."""
-    fitted, target = rows.fitted, rows.target
-    if not rows.model.is_additive:
-        return None
-    start = fitted.model.initial_raw
-    if target.offset is not None:
-        return np.asarray(fitted.loss.inverse_link(target.starting_raw(start)))
-    guess = np.asarray(fitted.loss.inverse_link(start[None]))
-    return np.broadcast_to(guess, (len(rows.raw), guess.shape[1]))
 
 
 def plain(value: Any) -> Any:
