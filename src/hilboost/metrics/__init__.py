@@ -18,8 +18,9 @@ from hilboost.metrics.numbers import (
     MeanSquaredError,
     RootMeanSquaredError,
 )
-from hilboost.metrics.rankings import NDCG, Concordance, MeanAveragePrecision, MeanReciprocalRank
+from hilboost.metrics.rankings import NDCG, MeanAveragePrecision, MeanReciprocalRank
 from hilboost.metrics.registry import metrics_by_name
+from hilboost.metrics.survival import Concordance
 
 __all__ = [
     "AUC",
