@@ -54,7 +54,7 @@ class FitJob:
         "{survival} for survival.",
     )
     quantile: list[float] = option(
-        "LEVEL", "Level for --loss quantile; repeatable.", "--quantile", "-q", default=[]
+        "LEVEL", "Level for --loss quantile; repeatable.", "--quantile -q", default=[]
     )
     weights: str | None = option("COLUMN", _WEIGHTS)
     group: str | None = option("COLUMN", _GROUP)

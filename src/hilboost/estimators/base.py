@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -22,7 +22,7 @@ from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
 from hilboost.estimators.fitted_properties import FittedProperties
-from hilboost.estimators.preparation import FitArguments, training_data
+from hilboost.estimators.preparation import FitArguments, FitContext, training_data
 from hilboost.estimators.signatures import (
     ExplainedParameters,
     hide_offsets,
@@ -48,15 +48,6 @@ from hilboost.validation.offsets import offset_of
 def division_of(model: object) -> str | None:
     """Return what several workers divide to fit a model; ``None`` for objects they cannot fit."""
     return model.divides if isinstance(model, BoostingEstimator) else None
-
-
-@dataclass(frozen=True)
-class FitContext:
-    """What a fit has beside its data: callbacks, and a model that it continues."""
-
-    callbacks: Sequence[Callback]
-    before: FittedModel | None  # which ``warm_start`` continues
-    relay: Relay | None  # to scikit-learn's callbacks; one of the callbacks
 
 
 @public_methods

@@ -12,9 +12,8 @@ from hilboost.core.dtypes import Floats, PerRow
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.estimators import parameter_types as types
-from hilboost.estimators.base import FitContext
 from hilboost.estimators.output_kernel import OutputKernelEstimator
-from hilboost.estimators.preparation import FitArguments
+from hilboost.estimators.preparation import FitArguments, FitContext
 from hilboost.estimators.signatures import public_fit, with_parameters
 from hilboost.losses.squared_error import SquaredError
 from hilboost.persistence.stored import StoredModel

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,7 @@ import numpy as np
 
 from hilboost.backends.threads import threads_for
 from hilboost.boosting.effective_size import row_weight_with_classes
+from hilboost.core.callback import Callback
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import DataWarning, InvalidData, errors_of, first_few, warn_caller
 from hilboost.core.target import Target
@@ -36,6 +37,7 @@ from hilboost.validation.weights import check_not_negative, plain_weights
 
 if TYPE_CHECKING:
     from hilboost.estimators.base import BoostingEstimator
+    from hilboost.estimators.sklearn_callbacks import Relay
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,15 @@ class FitArguments:
     strata: Any = None
     positions: Any = None
     time: Any = None
+
+
+@dataclass(frozen=True)
+class FitContext:
+    """The callbacks of a fit, and the model that it continues."""
+
+    callbacks: Sequence[Callback]
+    before: FittedModel | None  # which ``warm_start`` continues
+    relay: Relay | None  # to scikit-learn's callbacks; one of the callbacks
 
 
 _BESIDE = ("y", "sample_weight", "groups", "offset", "entry", "strata")  # of validation rows, too

@@ -22,8 +22,8 @@ from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
 from hilboost.core.target import Target
 from hilboost.estimators import parameter_types as types
-from hilboost.estimators.base import FitContext
 from hilboost.estimators.kernel_boosting import KernelMachineEstimator
+from hilboost.estimators.preparation import FitContext
 from hilboost.estimators.signatures import with_parameters
 from hilboost.kernels import Kernel
 from hilboost.kernels.gram import evaluate

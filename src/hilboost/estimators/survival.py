@@ -14,9 +14,8 @@ from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
 from hilboost.estimators import parameter_types as types
-from hilboost.estimators.base import FitContext
 from hilboost.estimators.losses import loss_among
-from hilboost.estimators.preparation import FitArguments
+from hilboost.estimators.preparation import FitArguments, FitContext
 from hilboost.estimators.signatures import public_fit, with_parameters
 from hilboost.estimators.survival_predictions import SurvivalPredictions
 from hilboost.estimators.table_boosting import TableBoosting

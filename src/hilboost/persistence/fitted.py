@@ -16,15 +16,22 @@ from hilboost.model import AdditiveModel
 from hilboost.model.codecs import ClassCodec, NumberCodec, OutputCodec, TargetCodec
 from hilboost.model.fit_facts import ModelPart, ResolvedParameters
 from hilboost.model.fitted import FittedModel
+from hilboost.model.row_marks import RowMarks
 from hilboost.persistence import (
     calibrations,
     categories,
     kernel_machines,
     output_spaces,
-    row_marks,
     survival,
 )
-from hilboost.persistence.require import Arrays, positive, require, require_kind, require_list
+from hilboost.persistence.require import (
+    Arrays,
+    positive,
+    require,
+    require_array,
+    require_kind,
+    require_list,
+)
 from hilboost.persistence.stored import Header, StoredModel
 from hilboost.persistence.values import ValueReader, ValueWriter, label_dtype, read_labels
 from hilboost.tables.schema import Level, Schema, category_choice
@@ -69,7 +76,7 @@ def to_file(fitted: FittedModel, writer: ValueWriter) -> tuple[Header, Arrays]:
         header["calibration"], more = calibrations.to_file(fitted.calibration)
         arrays |= more
     if fitted.marks is not None:
-        own, more = row_marks.to_file(fitted.marks)
+        own, more = _marks_to_file(fitted.marks)
         header, arrays = header | own, arrays | more
     return header, arrays
 
@@ -117,7 +124,7 @@ def from_file(
         survival=curves,
         beside_offsets=header.get("offset", False),
         offset_range=_read_range(header.get("offset_range")),
-        marks=row_marks.from_file(header, arrays),
+        marks=_marks_from_file(header, arrays),
         cut_short=tuple(cut_short),
     )
     return StoredModel(schema, codec, resolved, parts, stages, sharpness, fitted)
@@ -304,3 +311,36 @@ def resolved_from_file(entry: Any) -> ResolvedParameters:
         require(value > 0 or name not in _POSITIVE, f"{name} of chosen")
         require(value <= 1 or name not in _SHARES, f"{name} of chosen")
     return ResolvedParameters(**entry)
+
+
+_MARKS, _VERSION_OF_MARKS, _MOST_MARKS = "row_marks", 1, 1024
+
+
+def _marks_to_file(marks: RowMarks) -> tuple[Header, Arrays]:
+    """Convert at most 1,024 marks of training rows: their hashes (m,) uint64, ascending.
+
+    The header has the ``version`` of the hashes, ``limit``, the largest hash that a marked row may
+    have, ``n_rows``, the number of training rows that were counted, and ``n_repeated``, how many of
+    them recur.
+    """
+    kept = marks.first(_MOST_MARKS)
+    fields: Header = {"version": _VERSION_OF_MARKS, "limit": int(kept.limit)}
+    fields |= {"n_rows": kept.n_rows, "n_repeated": kept.n_repeated}
+    return {_MARKS: fields}, {_MARKS: np.ascontiguousarray(kept.hashes)}
+
+
+def _marks_from_file(header: Header, arrays: Arrays) -> RowMarks | None:
+    """Read what :func:`_marks_to_file` wrote; files of earlier versions have no marks."""
+    fields = header.get(_MARKS)
+    if fields is None:
+        return None
+    require(type(fields["version"]) is int, _MARKS)
+    if fields["version"] != _VERSION_OF_MARKS:  # hashes of a later version are unknown
+        return None
+    hashes = require_array(arrays, _MARKS, np.uint64)
+    limit, n_rows, n_repeated = (fields[name] for name in ("limit", "n_rows", "n_repeated"))
+    require(0 < len(hashes) <= _MOST_MARKS and bool((hashes[1:] > hashes[:-1]).all()), _MARKS)
+    require(type(limit) is int and int(hashes[-1]) <= limit < 2**64, f"limit of {_MARKS}")
+    require(type(n_rows) is int and len(hashes) <= n_rows, f"n_rows of {_MARKS}")
+    require(type(n_repeated) is int and 0 <= n_repeated <= n_rows, f"n_repeated of {_MARKS}")
+    return RowMarks(hashes, np.uint64(limit), n_rows, n_repeated)
