@@ -80,6 +80,7 @@ def test_every_regressor(model):
         np.testing.assert_allclose(ends, np.column_stack([middle - half, middle + half]))
 
 
+@pytest.mark.filterwarnings("ignore:intervals around the quantile")
 @pytest.mark.parametrize(
     "case", [LOSSES[1], *LOSSES[6:8], *LOSSES[10:11]], ids=lambda case: case.id
 )
@@ -91,6 +92,33 @@ def test_losses_of_all_kinds(case):
     assert (ends[..., 0] <= ends[..., 1]).all()
     for column in np.moveaxis(inside(ends, y[NEW]).reshape(len(ends), -1), 1, 0):
         assert likely(column, 0.8, 120)
+
+
+def test_intervals_around_one_quantile_name_the_levels_to_fit():
+    one = regressor(loss="quantile", quantile=0.95).fit(X[FIT], Y[FIT]).calibrate(X[HELD], Y[HELD])
+    with pytest.warns(
+        DataWarning, match=r"quantile 0\.95 alone.*the levels 0\.05 and 0\.95 instead"
+    ):
+        wide = one.predict_interval(X[NEW], 0.9)
+    np.testing.assert_allclose(wide.mean(axis=1), one.predict(X[NEW]))
+    two = regressor(loss="quantile", quantile=[0.05, 0.95]).fit(X[FIT], Y[FIT])
+    narrow = two.calibrate(X[HELD], Y[HELD]).predict_interval(X[NEW], 0.9)
+    assert np.ptp(narrow, axis=1).mean() < 0.8 * np.ptp(wide, axis=1).mean()
+    median = regressor(loss="quantile").fit(X[FIT], Y[FIT]).calibrate(X[HELD], Y[HELD])
+    assert likely(inside(median.predict_interval(X[NEW]), Y[NEW]), 0.9, 120)
+
+
+def test_a_fit_that_held_out_no_rows_says_so():
+    model = regressor().fit(X[:60], Y[:60])
+    of_machines = r"and the fit held out none: call calibrate\(X_held_out, y_held_out\) first"
+    of_trees = rf"{of_machines}, or fit with early_stopping=True and cv_folds=4\.$"
+    refused(InvalidData, of_trees, model.predict_interval, X)
+    again = model.set_params(early_stopping=True, cv_folds=4).fit(X[:60], Y[:60])
+    assert again.predict_interval(X).shape == (N, 2)
+    machine = KernelBoostingRegressor(**KERNEL).fit(X[:60], Y[:60])
+    refused(InvalidData, rf"{of_machines}\.$", machine.predict_interval, X)
+    held_out = regressor(early_stopping=True).fit(X[FIT], Y[FIT], X_val=X[HELD], y_val=Y[HELD])
+    refused(InvalidData, "not fitted to: call calibrate", held_out.predict_interval, X)
 
 
 def test_quantiles_are_conformalized():

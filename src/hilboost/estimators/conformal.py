@@ -164,9 +164,15 @@ class ConformalPredictions(FittedProperties):
     def _calibration(self, what: str) -> Calibration:
         check_is_fitted(self)
         if self.fitted_.calibration is None:
+            reason = remedy = ""
+            history = self.fitted_.history
+            if history is not None and history.validation is None:
+                reason = ", and the fit held out none"
+                if "cv_folds" in self.get_params(deep=False):
+                    remedy = ", or fit with early_stopping=True and cv_folds=4"
             raise InvalidData(
-                f"{what} needs rows the model was not fitted to: call "
-                "calibrate(X_held_out, y_held_out) first."
+                f"{what} needs rows the model was not fitted to{reason}: call "
+                f"calibrate(X_held_out, y_held_out) first{remedy}."
             )
         return self.fitted_.calibration
 

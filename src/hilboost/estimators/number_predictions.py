@@ -26,6 +26,7 @@ from hilboost.model.scores import (
     levels_of,
     nearest_pair,
     positive_scale,
+    warn_of_one_level,
 )
 from hilboost.tables.arrays import frame_columns
 from hilboost.tables.bounds import bounds_refused, holds_bounds
@@ -212,7 +213,8 @@ class NumberPredictions(ConformalPredictions):
         X : array-like (n, d)
         coverage : float in (0, 1), default 0.9
             With several quantile levels, the two whose difference is nearest to ``coverage`` are
-            calibrated; a warning says if they are far from it.
+            calibrated; a warning says if they are far from it, or if there is a single level other
+            than the median.
         groups : array-like (n,), optional
             Groups of the rows, if the model was calibrated by group.
         offset : array-like (n,) or (n, r), optional
@@ -233,6 +235,7 @@ class NumberPredictions(ConformalPredictions):
         calibration = self._calibration("predict_interval")
         coverage = check_coverage(coverage)
         codec, loss = self.fitted_.numbers, self.loss_
+        warn_of_one_level(loss, coverage)
         raws = self._raws(X, calibration, offset)
         if calibration.folds is None and loss.has_distribution:
             numbers = self._group_numbers(calibration, groups, len(raws[0]))

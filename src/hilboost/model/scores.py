@@ -139,6 +139,19 @@ def interval_ends(loss: Loss, raw: Floats, n_targets: int) -> tuple[Floats, Floa
     return predicted, predicted
 
 
+def warn_of_one_level(loss: Loss, coverage: float) -> None:
+    """Warn of symmetric intervals around a single quantile that is not the median."""
+    levels = () if loss.link is None else loss.link.levels
+    if len(levels) == 1 and levels[0] != 0.5:
+        outer = (1 - coverage) / 2
+        warn_caller(
+            f"intervals around the quantile {levels[0]:.3g} alone reach equally far above and "
+            "below it, so that they are wider than necessary; fit with the levels "
+            f"{outer:.3g} and {1 - outer:.3g} instead.",
+            DataWarning,
+        )
+
+
 def nearest_pair(loss: Loss, coverage: float) -> int:
     """Return the number of the pair of quantile levels whose difference is nearest to coverage.
 
