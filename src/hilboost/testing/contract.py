@@ -129,7 +129,7 @@ def ensure(condition: object, sentence: str) -> None:
 
 
 def ensure_close(
-    found: Any, expected: Any, sentence: str, *, rtol: float = 0.0, atol: float = 0.0
+    found: Any, expected: Any, sentence: str, rtol: float = 0.0, atol: float = 0.0
 ) -> None:
     """Raise an error unless two arrays have the same shape and nearly equal entries.
 

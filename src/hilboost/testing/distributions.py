@@ -76,18 +76,12 @@ class DistributionContract(LossContract):
             simulated = square.mean(axis=1)
             if self.information == "exact":
                 error = error + self.accuracy * own
-                ensure(
-                    (own <= simulated + error).all(),
-                    f"The information of {name} is more than the mean square of its scores.",
-                )
-            ensure(
-                (own >= simulated - error).all(),
-                f"The information of {name} is less than the mean square of its scores.",
-            )
-            ensure(
-                hessian is None or (hessian[:, k] >= own * (1 - 1e-9)).all(),
-                f"The hessian of {name} must be its information, or more for short steps.",
-            )
+                said = f"The information of {name} is more than the mean square of its scores."
+                ensure((own <= simulated + error).all(), said)
+            said = f"The information of {name} is less than the mean square of its scores."
+            ensure((own >= simulated - error).all(), said)
+            said = f"The hessian of {name} must be its information, or more for short steps."
+            ensure(hessian is None or (hessian[:, k] >= own * (1 - 1e-9)).all(), said)
 
     def test_quantiles_invert_the_distribution_function(self) -> None:
         """``quantile`` is the smallest number that ``cdf`` maps to the level or more."""
@@ -100,13 +94,8 @@ class DistributionContract(LossContract):
             reached = (found.cdf(y) >= levels - 1e-9) & (found.cdf(y - 1) < levels + 1e-9)
             ensure(reached.all(), "quantile must be the smallest count with cdf >= level.")
             return
-        ensure_close(
-            found.cdf(y),
-            np.tile(levels, (len(found), 1)),
-            "cdf must be the inverse of quantile.",
-            rtol=1e-6,
-            atol=1e-9,
-        )
+        said = "cdf must be the inverse of quantile."
+        ensure_close(found.cdf(y), np.tile(levels, (len(found), 1)), said, 1e-6, 1e-9)
 
     def test_density_is_the_slope_of_the_distribution_function(self) -> None:
         """``pdf`` agrees with differences of ``cdf``, and ``log_score`` with ``pdf``."""
@@ -133,16 +122,12 @@ class DistributionContract(LossContract):
             ("crps", found.crps(y[:, 0]), crps),
         ):
             error = 6 * simulated.std(axis=1) / np.sqrt(_DRAWS) + 1e-9
-            ensure(
-                (np.abs(own - simulated.mean(axis=1)) <= error).all(),
-                f"{name} must be that of draws of the distribution.",
-            )
+            said = f"{name} must be that of draws of the distribution."
+            ensure((np.abs(own - simulated.mean(axis=1)) <= error).all(), said)
         inside = np.isfinite(found.std) & (found.std < 10 * np.diff(found.interval(0.5))[:, 0])
         ratio = (draws.std(axis=1) / np.maximum(found.std, 1e-300))[inside]
-        ensure(
-            bool((np.abs(np.log(ratio)) < 0.7).all()),
-            "std must be the standard deviation of draws.",
-        )
+        said = "std must be the standard deviation of draws."
+        ensure(bool((np.abs(np.log(ratio)) < 0.7).all()), said)
 
     def test_the_unit_of_the_target_does_not_matter(self) -> None:
         """A fit in units of the spread has the same losses for a target in any unit."""
@@ -169,7 +154,5 @@ class DistributionContract(LossContract):
             inner = Target(one / units.size)
             start = units.loss.initial_raw(inner)
             value = units.loss.value(inner, np.tile(start, (len(one), 1)))
-            ensure(
-                bool(np.isfinite(start).all() and np.isfinite(value).all()),
-                "The start of a fit to equal targets must be finite, as its bounds ensure.",
-            )
+            said = "The start of a fit to equal targets must be finite, as its bounds ensure."
+            ensure(bool(np.isfinite(start).all() and np.isfinite(value).all()), said)

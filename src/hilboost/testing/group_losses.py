@@ -87,13 +87,8 @@ class GroupLossContract(GradientContract):
             step[entry] = _STEP
             fall = loss.value(target, raw - step).sum() - loss.value(target, raw + step).sum()
             slopes[entry] = fall / (2 * _STEP)
-        ensure_close(
-            negative,
-            slopes,
-            "negative_gradient must be minus the derivative of the sum of value.",
-            rtol=1e-5,
-            atol=1e-6,
-        )
+        said = "negative_gradient must be minus the derivative of the sum of value."
+        ensure_close(negative, slopes, said, 1e-5, 1e-6)
 
     def test_a_group_depends_on_itself_alone(self) -> None:
         """Values and gradients of a group do not depend on other groups."""

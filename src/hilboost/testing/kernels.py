@@ -97,13 +97,8 @@ class KernelContract(ModelContract):
         """``block`` agrees with :meth:`pair`."""
         A, B = np.split(self.draw(30), [17])
         expected = np.array([[self.pair(a, b) for b in B] for a in A])
-        ensure_close(
-            self.make().block(A, B),
-            expected,
-            "block must contain the kernel of all pairs of rows.",
-            rtol=1e-9,
-            atol=1e-12 * np.abs(expected).max(),
-        )
+        said = "block must contain the kernel of all pairs of rows."
+        ensure_close(self.make().block(A, B), expected, said, 1e-9, 1e-12 * np.abs(expected).max())
 
     def test_block_is_symmetric_and_positive_semidefinite(self) -> None:
         """Gram matrices are symmetric and positive semidefinite."""
@@ -139,10 +134,8 @@ class KernelContract(ModelContract):
         single = kernel.block(A.astype(np.float32), B.astype(np.float32))
         double = kernel.block(A, B)
         for block, dtype in ((single, np.float32), (double, np.float64)):
-            ensure(
-                block.dtype == dtype,
-                f"block must return the dtype of the rows, {dtype.__name__}; got {block.dtype}.",
-            )
+            said = f"block must return the dtype of the rows, {dtype.__name__}; got {block.dtype}."
+            ensure(block.dtype == dtype, said)
         ensure_close(
             single,
             double,
@@ -174,12 +167,9 @@ class KernelContract(ModelContract):
         A, B = np.split(self.draw(30), [17])
         kernel = self.make()
         whole = kernel.block(A, B)
+        said = "Each entry of a block must depend only on its two rows."
         ensure_close(
-            kernel.block(A[3:9], B[5:6]),
-            whole[3:9, 5:6],
-            "Each entry of a block must depend only on its two rows.",
-            rtol=1e-9,
-            atol=1e-9 * np.abs(whole).max(),
+            kernel.block(A[3:9], B[5:6]), whole[3:9, 5:6], said, 1e-9, 1e-9 * np.abs(whole).max()
         )
 
     def test_its_own_rows_are_accepted(self) -> None:
@@ -191,30 +181,19 @@ class KernelContract(ModelContract):
         A, B = np.split(self.draw(30), [17])
         kernel = self.make()
         theta = kernel.log_parameters
-        ensure(
-            theta.dtype == np.float64 and theta.ndim == 1,
-            "log_parameters must be a float64 array of shape (p,).",
-        )
+        said = "log_parameters must be a float64 array of shape (p,)."
+        ensure(theta.dtype == np.float64 and theta.ndim == 1, said)
         same = kernel.with_log_parameters(theta)
         ensure(
             type(same) is type(kernel),
             f"with_log_parameters must return a {type(kernel).__name__}; got a "
             f"{type(same).__name__}.",
         )
-        ensure_close(
-            same.block(A, B),
-            kernel.block(A, B),
-            "with_log_parameters(log_parameters) must return an equal kernel.",
-            rtol=1e-9,
-        )
+        said = "with_log_parameters(log_parameters) must return an equal kernel."
+        ensure_close(same.block(A, B), kernel.block(A, B), said, 1e-9)
         moved = theta + np.linspace(0.1, 0.5, len(theta))
-        ensure_close(
-            kernel.with_log_parameters(moved).log_parameters,
-            moved,
-            "with_log_parameters must set log_parameters.",
-            rtol=1e-12,
-            atol=1e-15,
-        )
+        said = "with_log_parameters must set log_parameters."
+        ensure_close(kernel.with_log_parameters(moved).log_parameters, moved, said, 1e-12, 1e-15)
 
     def test_contraction_is_the_derivative_of_the_weighted_sum(self) -> None:
         """``parameter_gradient`` agrees with central differences."""
@@ -229,13 +208,8 @@ class KernelContract(ModelContract):
             )
             numeric[p] = (up - down) / (2 * _STEP)
         for found in (kernel.parameter_gradient(X, W), kernel.gram_and_gradient(X)[1](W)):
-            ensure_close(
-                found,
-                numeric,
-                "parameter_gradient must be the derivative with respect to log_parameters.",
-                rtol=1e-6,
-                atol=1e-6,
-            )
+            said = "parameter_gradient must be the derivative with respect to log_parameters."
+            ensure_close(found, numeric, said, 1e-6, 1e-6)
 
     def test_a_kernel_machine_is_kernel_ridge_regression(self) -> None:
         """A kernel machine agrees with the closed form of kernel ridge regression."""

@@ -125,18 +125,12 @@ class LearnerContract(BoostingContract):
     def test_every_output_has_a_base_model(self) -> None:
         """The terms cover each output column once, with coefficients of one."""
         fitted, _, gradients = self.fitted()
-        ensure(
-            all(
-                isinstance(one, FittedTerm) and isinstance(one.term.model, BaseModel)
-                for one in fitted
-            ),
-            "fit must return a list of FittedTerm whose models are BaseModel objects.",
-        )
+        said = "fit must return a list of FittedTerm whose models are BaseModel objects."
+        for one in fitted:
+            ensure(isinstance(one, FittedTerm) and isinstance(one.term.model, BaseModel), said)
         covered = [column for one in fitted for column in _columns_of(one.term)]
-        ensure(
-            sorted(covered) == list(range(gradients.negative_gradient.shape[1])),
-            f"The terms must cover each output column once; they cover {covered}.",
-        )
+        said = f"The terms must cover each output column once; they cover {covered}."
+        ensure(sorted(covered) == list(range(gradients.negative_gradient.shape[1])), said)
         for one in fitted:
             ensure(
                 (one.term.coefficient == 1).all(), "fit must return terms with coefficients of one."
@@ -146,24 +140,15 @@ class LearnerContract(BoostingContract):
         """``outputs``, or ``values[leaves]`` of leaf models, equal the predictions."""
         fitted, X, _ = self.fitted()
         for one in fitted:
-            ensure(
-                (one.outputs is None) != (one.leaves is None),
-                "A FittedTerm must have either outputs or leaves.",
-            )
+            said = "A FittedTerm must have either outputs or leaves."
+            ensure((one.outputs is None) != (one.leaves is None), said)
             shape = (len(X), len(_columns_of(one.term)))
             predicted = one.term.model.predict_raw(X)
-            ensure(
-                predicted.shape == shape,
-                f"predict_raw must return shape {shape}; got {predicted.shape}.",
-            )
+            said = f"predict_raw must return shape {shape}; got {predicted.shape}."
+            ensure(predicted.shape == shape, said)
             ensure(np.isfinite(predicted).all(), "predict_raw must return finite numbers.")
-            ensure_close(
-                _outputs(one),
-                predicted,
-                "predict_raw of the training rows must equal the outputs returned by fit.",
-                rtol=1e-9,
-                atol=1e-9,
-            )
+            said = "predict_raw of the training rows must equal the outputs returned by fit."
+            ensure_close(_outputs(one), predicted, said, 1e-9, 1e-9)
 
     def test_values_of_cells_can_be_replaced(self) -> None:
         """``with_values`` replaces the values of leaf models."""
@@ -172,23 +157,14 @@ class LearnerContract(BoostingContract):
             model = one.term.model.on_leaves()
             if model is None:
                 continue
-            ensure_close(
-                model.leaves(X),
-                one.leaves,
-                "leaves(X) of the training rows must equal the leaves returned by fit.",
-            )
+            said = "leaves(X) of the training rows must equal the leaves returned by fit."
+            ensure_close(model.leaves(X), one.leaves, said)
             values = np.random.default_rng(1).normal(size=model.values.shape)
             other = model.with_values(values)
-            ensure_close(
-                other.predict_raw(X),
-                values[one.leaves],
-                "predict_raw must use the values set by with_values.",
-            )
-            ensure_close(
-                model.predict_raw(X),
-                model.values[one.leaves],
-                "with_values must not modify the model.",
-            )
+            said = "predict_raw must use the values set by with_values."
+            ensure_close(other.predict_raw(X), values[one.leaves], said)
+            said = "with_values must not modify the model."
+            ensure_close(model.predict_raw(X), model.values[one.leaves], said)
 
     def test_a_step_along_the_outputs_goes_downhill(self) -> None:
         """The outputs are a descent direction, with and without a hessian."""
@@ -226,11 +202,8 @@ class LearnerContract(BoostingContract):
         one, X, _ = self.fitted(seed=5)
         other, _, _ = self.fitted(seed=5)
         for a, b in zip(one, other, strict=True):
-            ensure_close(
-                b.term.model.predict_raw(X),
-                a.term.model.predict_raw(X),
-                "Two fits with the same seed must give equal models.",
-            )
+            said = "Two fits with the same seed must give equal models."
+            ensure_close(b.term.model.predict_raw(X), a.term.model.predict_raw(X), said)
 
     def test_rows_outside_of_the_sample_are_not_learned_from(self) -> None:
         """Gradients of rows outside the sample have no effect, but these rows have outputs."""
@@ -250,11 +223,8 @@ class LearnerContract(BoostingContract):
         other, _, _ = self.fitted(sample=sample, gradients=Gradients(negative))
         for a, b in zip(one, other, strict=True):
             ensure(len(_outputs(a)) == _N, "Rows outside the sample must have outputs.")
-            ensure_close(
-                b.term.model.predict_raw(X),
-                a.term.model.predict_raw(X),
-                "Gradients of rows outside the sample must not change the model.",
-            )
+            said = "Gradients of rows outside the sample must not change the model."
+            ensure_close(b.term.model.predict_raw(X), a.term.model.predict_raw(X), said)
 
     def test_parts_of_the_data_are_those_of_the_rows(self) -> None:
         """Base models of a part of the data learn from its rows; joined parts are the whole."""
@@ -287,15 +257,10 @@ class LearnerContract(BoostingContract):
         parts = division.divided(whole, ranges)
         for part, rows in zip(parts, ranges, strict=True):
             own = np.array(negative[rows], order=learner.capabilities.layout)
-            ensure(
-                outputs(part, own).shape == own.shape,
-                "divided must return the data of each range of rows.",
-            )
-        ensure_close(
-            outputs(division.joined(parts), negative),
-            expected,
-            "joined must return the data of the rows of all parts, in their order.",
-        )
+            said = "divided must return the data of each range of rows."
+            ensure(outputs(part, own).shape == own.shape, said)
+        said = "joined must return the data of the rows of all parts, in their order."
+        ensure_close(outputs(division.joined(parts), negative), expected, said)
         fit = learner.fit(whole, Gradients(negative), sample, np.random.default_rng(0))
         others, _ = self.data(np.random.default_rng(4), _N)
         raw, direct = np.zeros(negative.shape), np.zeros(negative.shape)
@@ -322,13 +287,8 @@ class LearnerContract(BoostingContract):
         for kind in {type(term.model) for term in scaled}:
             terms = [term for term in scaled if type(term.model) is kind]
             kind.sum_of(terms).add_to(raw, X, 1)
-        ensure_close(
-            raw,
-            expected,
-            "sum_of must add the predictions multiplied by the coefficients.",
-            rtol=1e-9,
-            atol=1e-9,
-        )
+        said = "sum_of must add the predictions multiplied by the coefficients."
+        ensure_close(raw, expected, said, 1e-9, 1e-9)
 
 
 def _columns_of(term: Term) -> range:

@@ -49,14 +49,10 @@ class GradientContract(Contract):
             ("hessian", gradients.hessian),
         ):
             if array is not None:
-                ensure(
-                    array.shape == raw.shape,
-                    f"{name} must have the shape of raw, {raw.shape}; got {array.shape}.",
-                )
-        ensure(
-            gradients.hessian is None or bool((gradients.hessian >= 0).all()),
-            "The hessian must not have negative entries.",
-        )
+                said = f"{name} must have the shape of raw, {raw.shape}; got {array.shape}."
+                ensure(array.shape == raw.shape, said)
+        said = "The hessian must not have negative entries."
+        ensure(gradients.hessian is None or bool((gradients.hessian >= 0).all()), said)
 
     def test_inputs_are_not_changed(self) -> None:
         """The methods do not modify ``raw`` or the target, in either memory layout."""
@@ -82,10 +78,8 @@ class GradientContract(Contract):
                 ("negative", gradients.negative_gradient),
                 ("hessian", gradients.hessian),
             ):
-                ensure(
-                    array is None or np.isfinite(array).all(),
-                    f"{name} must be finite for large raw.",
-                )
+                said = f"{name} must be finite for large raw."
+                ensure(array is None or np.isfinite(array).all(), said)
 
 
 class LossContract(GradientContract, BoostingContract):
@@ -183,13 +177,8 @@ class LossContract(GradientContract, BoostingContract):
         negative = loss.gradients(target, raw).negative_gradient
         for k in range(raw.shape[1]):
             up, down = (loss.value(target, _moved(raw, k, step)) for step in (_STEP, -_STEP))
-            ensure_close(
-                negative[:, k],
-                (down - up) / (2 * _STEP),
-                f"Column {k} of negative_gradient must be minus the derivative of value.",
-                rtol=1e-6,
-                atol=1e-7,
-            )
+            said = f"Column {k} of negative_gradient must be minus the derivative of value."
+            ensure_close(negative[:, k], (down - up) / (2 * _STEP), said, 1e-6, 1e-7)
 
     def test_hessian_is_the_derivative_of_the_gradient(self) -> None:
         """The hessian is as :attr:`hessian` declares, or more for short steps; never negative."""
@@ -205,22 +194,17 @@ class LossContract(GradientContract, BoostingContract):
             )
             second = (down - up) / (2 * _STEP)
             if self.hessian == "bound":
-                ensure(
-                    (second <= hessian[:, k] + 1e-6 * (1 + abs(second))).all(),
-                    f"Column {k} of the hessian must be an upper bound on the second derivative.",
-                )
+                said = f"Column {k} of the hessian must be an upper bound on the second derivative."
+                ensure((second <= hessian[:, k] + 1e-6 * (1 + abs(second))).all(), said)
                 continue
             factor = 1.0 if self.hessian == "exact" else float(self.hessian)
             least = factor * second
             most = np.maximum(least, factor * np.abs(negative[:, k]) / _LONGEST_STEP)
-            ensure_close(
-                hessian[:, k],
-                np.clip(hessian[:, k], least, most),
+            said = (
                 f"Column {k} of the hessian must be {factor:g} times the second derivative, or be "
-                f"raised to at most {factor / _LONGEST_STEP:g} times the size of the gradient.",
-                rtol=1e-6,
-                atol=1e-7,
+                f"raised to at most {factor / _LONGEST_STEP:g} times the size of the gradient."
             )
+            ensure_close(hessian[:, k], np.clip(hessian[:, k], least, most), said, 1e-6, 1e-7)
 
     def test_start_minimizes_the_mean_value(self) -> None:
         """``initial_raw`` minimizes the mean loss, with and without weights."""
@@ -315,10 +299,8 @@ class LossContract(GradientContract, BoostingContract):
         values = [loss.value(Target(raw + part * (y - raw)), raw) for part in (1.0, -1.0, 0.5, 0.0)]
         said = "A symmetric loss depends on the sign of y - raw."
         ensure_close(values[0], values[1], said, rtol=1e-9, atol=1e-12)
-        ensure(
-            (values[0] >= values[2]).all() and (values[2] >= values[3]).all(),
-            "A symmetric loss must rise with the size of y - raw.",
-        )
+        said = "A symmetric loss must rise with the size of y - raw."
+        ensure((values[0] >= values[2]).all() and (values[2] >= values[3]).all(), said)
 
     def test_inverse_link_is_finite(self) -> None:
         """``inverse_link`` is finite, and returns probabilities or scores for classifiers."""
@@ -332,10 +314,8 @@ class LossContract(GradientContract, BoostingContract):
                 len(result) == _N and result.ndim == 2, "inverse_link must return shape (n, r')."
             )
             if self.classifier and not gives_probabilities(loss):
-                ensure(
-                    result.shape[1] == max(2, raw.shape[1]),
-                    "inverse_link must return one score per class.",
-                )
+                said = "inverse_link must return one score per class."
+                ensure(result.shape[1] == max(2, raw.shape[1]), said)
             elif self.classifier:
                 ensure(
                     result.shape[1] == max(2, raw.shape[1])
@@ -356,10 +336,8 @@ class LossContract(GradientContract, BoostingContract):
             leaves = np.random.default_rng(0).integers(-1, 4, size=_N).astype(np.int32)
             leaves[leaves == 2] = 3  # leaf 2 is empty
             values = loss.leaf_values(target, raw, leaves, 5, slice(0, raw.shape[1]))
-            ensure(
-                values.shape == (5, raw.shape[1]),
-                f"leaf_values must return shape (n_leaves, n_columns); got {values.shape}.",
-            )
+            said = f"leaf_values must return shape (n_leaves, n_columns); got {values.shape}."
+            ensure(values.shape == (5, raw.shape[1]), said)
             ensure((values[[2, 4]] == 0).all(), "The value of a leaf without rows must be 0.")
             for leaf in (0, 1, 3):
                 rows = np.flatnonzero(leaves == leaf)
@@ -367,10 +345,8 @@ class LossContract(GradientContract, BoostingContract):
 
     def _check_leaf(self, loss: Loss, target: Target, raw: Floats, value: Floats) -> None:
         lowest = _mean_value(loss, target, value, raw)
-        ensure(
-            lowest < _mean_value(loss, target, 0 * value, raw),
-            "leaf_values must decrease the loss.",
-        )
+        said = "leaf_values must decrease the loss."
+        ensure(lowest < _mean_value(loss, target, 0 * value, raw), said)
         if not self.best_leaves:
             return
         for direction in np.eye(len(value)):
@@ -387,11 +363,8 @@ class LossContract(GradientContract, BoostingContract):
         whole = loss.leaf_values(target, raw, leaves, 3, slice(0, raw.shape[1]))
         for k in range(raw.shape[1]):
             part = loss.leaf_values(target, raw, leaves, 3, slice(k, k + 1))
-            ensure_close(
-                part,
-                whole[:, k : k + 1],
-                "leaf_values of a column must not depend on the requested columns.",
-            )
+            said = "leaf_values of a column must not depend on the requested columns."
+            ensure_close(part, whole[:, k : k + 1], said)
 
 
 def _columns(y: Any) -> Floats:

@@ -145,10 +145,8 @@ class ModelContract(Contract):
                 try:
                     exported = export(model)
                 except HilboostError as error:
-                    ensure(
-                        str(error).endswith("."),
-                        f"The error of {name} must be a sentence; got {str(error)!r}.",
-                    )
+                    said = f"The error of {name} must be a sentence; got {str(error)!r}."
+                    ensure(str(error).endswith("."), said)
                     continue
                 if name == "to_onnx":
                     _compare_onnx(exported, model, X)
@@ -161,10 +159,8 @@ class ModelContract(Contract):
                 export(self.build())
             except Exception as error:
                 found = error
-            ensure(
-                isinstance(found, HilboostError | NotFittedError),
-                f"{name} must call check_is_fitted before it reads the model; got {found!r}.",
-            )
+            said = f"{name} must call check_is_fitted before it reads the model; got {found!r}."
+            ensure(isinstance(found, HilboostError | NotFittedError), said)
 
 
 def _exports(folder: Path) -> Iterator[tuple[str, Callable[[Any], Any]]]:
@@ -205,17 +201,13 @@ class BoostingContract(ModelContract):
         """The training loss decreases, in each stage if :attr:`monotone` is set."""
         model = self.build(**self._plain).fit(*self.table())
         train = model.history_.train
-        ensure(
-            len(train) == 6 and len(model.model_.stages) == model.n_estimators_ == 5,
-            f"The fit must have 5 stages; it has {len(train) - 1}.",
-        )
+        said = f"The fit must have 5 stages; it has {len(train) - 1}."
+        ensure(len(train) == 6 and len(model.model_.stages) == model.n_estimators_ == 5, said)
         ensure(np.isfinite(train).all(), f"The training loss must be finite; got {train}.")
         ensure(train[-1] < train[0], f"The training loss must decrease; got {train}.")
         if self.monotone:
-            ensure(
-                (np.diff(train) <= 1e-9 * abs(train[0])).all(),
-                f"No stage may increase the training loss; got {train}.",
-            )
+            said = f"No stage may increase the training loss; got {train}."
+            ensure((np.diff(train) <= 1e-9 * abs(train[0])).all(), said)
 
     def test_predictions(self) -> None:
         """Predictions are finite, have the right shape, and equal the last staged predictions."""
@@ -233,16 +225,11 @@ class BoostingContract(ModelContract):
             expected = linked[:, 0] if linked.shape[1] == 1 else linked
             ensure_close(predicted, expected, "predict must return inverse_link of the raw scores.")
             return
-        ensure(
-            predicted.shape == (len(X),),
-            f"predict must return shape ({len(X)},); got {predicted.shape}.",
-        )
+        said = f"predict must return shape ({len(X)},); got {predicted.shape}."
+        ensure(predicted.shape == (len(X),), said)
         by_class = predictions(model, X)
-        ensure_close(
-            model.classes_[by_class.argmax(axis=1)],
-            predicted,
-            "The predicted class must be the most probable one.",
-        )
+        said = "The predicted class must be the most probable one."
+        ensure_close(model.classes_[by_class.argmax(axis=1)], predicted, said)
         if gives_probabilities(model.loss_):
             *_, last = model.staged_predict_proba(X)
             ensure_close(
@@ -251,10 +238,8 @@ class BoostingContract(ModelContract):
         scores = model.decision_function(X)
         raw = model.model_.predict_raw(X)
         expected = (len(X),) if raw.shape[1] == 1 else by_class.shape
-        ensure(
-            scores.shape == expected,
-            f"decision_function must return shape {expected}; got {scores.shape}.",
-        )
+        said = f"decision_function must return shape {expected}; got {scores.shape}."
+        ensure(scores.shape == expected, said)
 
     def test_fits_repeat_and_warm_starts_continue(self) -> None:
         """A second fit and a warm start give the same model, bit for bit, with row sampling."""
@@ -269,11 +254,8 @@ class BoostingContract(ModelContract):
             ensure_close(
                 other.predict(X), whole.predict(X), f"A {what} must give equal predictions."
             )
-            ensure_close(
-                other.history_.train,
-                whole.history_.train,
-                f"A {what} must have equal training losses.",
-            )
+            said = f"A {what} must have equal training losses."
+            ensure_close(other.history_.train, whole.history_.train, said)
 
     def test_weights_count(self) -> None:
         """Sample weights change the model, or are rejected."""

@@ -157,28 +157,16 @@ class OutputSpaceContract(LabelContract):
         for some in (labels, self.draw(1)):
             points = embedding.encode(some)
             norms = embedding.norms(some)
-            ensure(
-                (norms >= (points**2).sum(axis=1) * (1 - 1e-9) - 1e-9).all(),
-                "norms must not be less than the squared lengths of the points.",
-            )
+            said = "norms must not be less than the squared lengths of the points."
+            ensure((norms >= (points**2).sum(axis=1) * (1 - 1e-9) - 1e-9).all(), said)
             if self.pair(labels[0], labels[0]) is None:
                 continue
             expected = np.array([[self.pair(a, b) for b in labels] for a in some], dtype=float)
-            ensure_close(
-                points @ codes.T,
-                expected,
-                "The inner products of points must equal the kernel.",
-                rtol=1e-7,
-                atol=1e-7,
-            )
+            said = "The inner products of points must equal the kernel."
+            ensure_close(points @ codes.T, expected, said, 1e-7, 1e-7)
             diagonal = np.array([self.pair(a, a) for a in some], dtype=float)
-            ensure_close(
-                norms,
-                diagonal,
-                "norms must equal the kernel of each label with itself.",
-                rtol=1e-9,
-                atol=1e-12,
-            )
+            said = "norms must equal the kernel of each label with itself."
+            ensure_close(norms, diagonal, said, 1e-9, 1e-12)
 
     def test_training_labels_are_found_again(self) -> None:
         """Decoding method "nearest" recovers the training labels from their points."""
@@ -188,18 +176,10 @@ class OutputSpaceContract(LabelContract):
         codes = embedding.encode(labels)
         found = embedding.decode(codes, "nearest")
         if self.distinct:
-            ensure_same_labels(
-                found,
-                self.settled(labels),
-                "'nearest' must recover the training labels from their points.",
-            )
-        ensure_close(
-            embedding.encode(found),
-            codes,
-            "The decoded labels must have the points from which they were decoded.",
-            rtol=1e-9,
-            atol=1e-9,
-        )
+            said = "'nearest' must recover the training labels from their points."
+            ensure_same_labels(found, self.settled(labels), said)
+        said = "The decoded labels must have the points from which they were decoded."
+        ensure_close(embedding.encode(found), codes, said, 1e-9, 1e-9)
 
     def test_exact_ways_find_labels_that_were_never_seen(self) -> None:
         """The methods in :attr:`exact` recover labels that do not occur in training."""
@@ -222,10 +202,8 @@ class OutputSpaceContract(LabelContract):
         def distance(way: str) -> Floats:
             return ((embedding.encode(embedding.decode(raw, way)) - raw) ** 2).sum(axis=1)
 
-        ensure(
-            (distance(self.exact[0]) <= distance("nearest") + 1e-9).all(),
-            f"No training label may be nearer than the label found by {self.exact[0]!r}.",
-        )
+        said = f"No training label may be nearer than the label found by {self.exact[0]!r}."
+        ensure((distance(self.exact[0]) <= distance("nearest") + 1e-9).all(), said)
 
     def test_rows_are_encoded_and_decoded_one_by_one(self) -> None:
         """The point and the decoded label of a row do not depend on other rows."""
@@ -245,11 +223,8 @@ class OutputSpaceContract(LabelContract):
                 len(whole) == _N, f"decode with {way!r} must return {_N} labels; got {len(whole)}."
             )
             for rows in (order, np.array([3])):
-                ensure_same_labels(
-                    embedding.decode(raw[rows], way),
-                    take_labels(whole, rows),
-                    f"A label decoded with {way!r} must not depend on other rows.",
-                )
+                said = f"A label decoded with {way!r} must not depend on other rows."
+                ensure_same_labels(embedding.decode(raw[rows], way), take_labels(whole, rows), said)
 
     def test_predictions_are_labels_of_the_kind_given(self) -> None:
         """Decoded labels are valid labels of the same type as the training labels."""
@@ -257,10 +232,8 @@ class OutputSpaceContract(LabelContract):
         kind = type(self.settled(labels)[0])
         for way in embedding.ways:
             found = embedding.decode(raw, way)
-            ensure(
-                embedding.encode(found).shape == raw.shape,
-                f"Labels decoded with {way!r} must be valid inputs of encode.",
-            )
+            said = f"Labels decoded with {way!r} must be valid inputs of encode."
+            ensure(embedding.encode(found).shape == raw.shape, said)
             ensure(
                 isinstance(found[0], kind),
                 f"Labels decoded with {way!r} must be of type {kind.__name__}; got "
@@ -274,11 +247,8 @@ class OutputSpaceContract(LabelContract):
         one, labels, raw = self.fitted()
         order = np.random.default_rng(3).permutation(_N)
         other = self.make().fit(take_labels(labels, order))
-        ensure_close(
-            other.encode(labels),
-            one.encode(labels),
-            "Points must not depend on the order of the training rows.",
-        )
+        said = "Points must not depend on the order of the training rows."
+        ensure_close(other.encode(labels), one.encode(labels), said)
         if self.distinct:
             for way in one.ways:
                 ensure_same_labels(
@@ -297,12 +267,9 @@ class OutputSpaceContract(LabelContract):
             taken, take_labels(labels, rows), "take_rows must select the labels of the given rows."
         )
         embedding = space.fit(labels)
+        said = "take_rows must select the labels of the given rows."
         ensure_close(
-            embedding.encode(taken),
-            embedding.encode(labels)[rows],
-            "take_rows must select the labels of the given rows.",
-            rtol=_ROUNDING,
-            atol=_ROUNDING,
+            embedding.encode(taken), embedding.encode(labels)[rows], said, _ROUNDING, _ROUNDING
         )
 
     def test_a_pickle_does_not_grow_by_use(self) -> None:
@@ -313,15 +280,10 @@ class OutputSpaceContract(LabelContract):
         before = pickle.dumps(embedding)
         way = embedding.ways[-1]
         found = embedding.decode(raw, way)
-        ensure(
-            len(pickle.dumps(embedding)) == len(before),
-            "Decoding must not increase the size of the pickled embedding.",
-        )
-        ensure_same_labels(
-            pickle.loads(before).decode(raw, way),
-            found,
-            "An unpickled embedding must decode to equal labels.",
-        )
+        said = "Decoding must not increase the size of the pickled embedding."
+        ensure(len(pickle.dumps(embedding)) == len(before), said)
+        said = "An unpickled embedding must decode to equal labels."
+        ensure_same_labels(pickle.loads(before).decode(raw, way), found, said)
 
     def test_labels_are_not_changed_and_not_kept(self) -> None:
         """Labels are not modified, and modifying decoded labels does not change the embedding."""
@@ -337,11 +299,8 @@ class OutputSpaceContract(LabelContract):
         for label in again:
             if isinstance(label, set):
                 label.add("other")
-        ensure_same_labels(
-            embedding.decode(raw, way),
-            before,
-            "Modifying decoded labels must not change the embedding.",
-        )
+        said = "Modifying decoded labels must not change the embedding."
+        ensure_same_labels(embedding.decode(raw, way), before, said)
 
     def test_models_fit(self) -> None:
         """A forest predicts labels, and a fully grown tree reproduces the training points."""
@@ -354,7 +313,5 @@ class OutputSpaceContract(LabelContract):
         ensure(np.isfinite(whole).all(), "Predicted points must be finite.")
         ensure(model.score(X, labels) <= 1, "The score must not exceed 1.")
         tree = OutputKernelTreeRegressor(self.make()).fit(X, labels)
-        ensure(
-            abs(tree.embedding_loss(X, labels)) < 1e-8,
-            "A tree with one row per leaf must predict the points of the training labels.",
-        )
+        said = "A tree with one row per leaf must predict the points of the training labels."
+        ensure(abs(tree.embedding_loss(X, labels)) < 1e-8, said)
