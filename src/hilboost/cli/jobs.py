@@ -134,13 +134,9 @@ def _validation_rows(
 ) -> _Rows:
     """Read a table of validation data with the features of the training table."""
     text = [str(name) for name, dtype in features.dtypes.items() if dtype.kind != "f"]
-    held_out, held_targets = split_targets(
-        with_calendar(
-            read_table(path, text, job.dialect), list(features.columns), job.dialect.date_order
-        ),
-        target,
-        job.drop_missing_target,
-    )
+    table, order = read_table(path, text, job.dialect), job.dialect.date_order
+    table = with_calendar(table, list(features.columns), order)
+    held_out, held_targets = split_targets(table, target, job.drop_missing_target)
     job = replace(job, group_rows=None, time=None)  # which divide the rows of the fit
     aside = (job.weights, job.group, job.event, job.offset)
     needed = [*features.columns, *(name for name in aside if name)]

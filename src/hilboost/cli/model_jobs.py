@@ -217,13 +217,11 @@ def _importances(model: Any) -> list[dict[str, Any]] | None:
 
 def _columns(model: Any) -> list[dict[str, Any]]:
     """Names, kinds, and levels of the columns."""
+    found, named = model.fitted_.schema.columns, model.fitted_.schema.names is not None
+    names = [one.name if named else f"column {one.name}" for one in found]
     return [
-        {
-            "name": column.name if isinstance(column.name, str) else f"column {column.name}",
-            "kind": column.kind,
-            "levels": [str(level) for level in column.levels],
-        }
-        for column in model.fitted_.schema.columns
+        {"name": name, "kind": one.kind, "levels": list(map(str, one.levels))}
+        for name, one in zip(names, found, strict=True)
     ]
 
 

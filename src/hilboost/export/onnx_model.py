@@ -199,13 +199,9 @@ def to_onnx(model: Any, path: str | Path | None = None, *, dtype: str = "float64
     predicted = add_inverse_link(graph, raw, fitted.loss)
     outputs = _add_outputs(graph, predicted, fitted)
     helper = onnx.helper
-    number = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
-    sources = [
-        helper.make_tensor_value_info(
-            one.name, onnx.TensorProto.STRING if one.is_text else number, ["n", one.width]
-        )
-        for one in inputs
-    ]
+    kinds = helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), onnx.TensorProto.STRING
+    info = helper.make_tensor_value_info
+    sources = [info(one.name, kinds[one.is_text], ["n", one.width]) for one in inputs]
     proto = helper.make_model(
         graph.proto(type(model).__name__, sources, outputs),
         opset_imports=[helper.make_opsetid("", OPSET), helper.make_opsetid(ML, ML_OPSET)],

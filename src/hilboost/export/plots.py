@@ -141,15 +141,9 @@ def _draw_branches(ax: Axes, tree: ScalarTree, x: np.ndarray, y: Floats) -> None
             middle = (x[node] + x[child]) / 2
             points = [(x[node], y[node]), (middle, y[node]), (middle, y[child])]
             with_missing = bool(tree.tree.missing_right[node]) == bool(k)
-            ax.add_patch(
-                PathPatch(
-                    Path([*points, (x[child], y[child])], curve),
-                    fill=False,
-                    color=_LINE,
-                    linewidth=2.2 if with_missing else 1.0,
-                    zorder=1,
-                )
-            )
+            path = Path([*points, (x[child], y[child])], curve)
+            width = 2.2 if with_missing else 1.0
+            ax.add_patch(PathPatch(path, fill=False, color=_LINE, linewidth=width, zorder=1))
 
 
 def _draw_nodes(ax: Axes, tree: ScalarTree, x: np.ndarray, y: Floats, texts: list[str]) -> None:

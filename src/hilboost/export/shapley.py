@@ -132,19 +132,16 @@ def shapley_values(
     if trees:
         forest = _Forest.of(trees, X, background, players.of_column, path_dependent)
         forest.add_values(values, n_threads)
-    others = [
-        term
-        for term in terms
-        if term.model.family != "trees" and not _add_effects(values, term, X, background, players)
-    ]
+    rest = [term for term in terms if term.model.family != "trees"]
+    others = [one for one in rest if not _add_effects(values, one, X, background, players)]
     errors = None
     if others:
-        rest = AdditiveModel(np.zeros(len(base)), (Stage(tuple(others)),))
-        cost = 2 * X.size * rest.cost_per_row  # of one order
+        model = AdditiveModel(np.zeros(len(base)), (Stage(tuple(others)),))
+        cost = 2 * X.size * model.cost_per_row  # of one order
         most = max(_FEWEST_ORDERS, _MOST_COST // max(cost, 1))
         limits = (_FEWEST_ORDERS, most) if n_orders is None else (n_orders, n_orders)
         found = sampled_values(
-            lambda rows: rest.predict_raw(rows, n_threads),
+            lambda rows: model.predict_raw(rows, n_threads),
             *(X, background, players.of_column, limits, tolerance, fitted.seed),
         )
         values += found.values

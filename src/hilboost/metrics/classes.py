@@ -104,11 +104,9 @@ class _OneVersusRest(Metric):
                 f"eval_metric={self.name!r} requires all {n_classes} classes among the held-out "
                 "rows; pass other rows as X_val, or another eval_metric."
             )
-        return MetricParts(
-            np.array(
-                [score(codes == k, predicted[:, k], sample_weight=target.weight) for k in scored]
-            )
-        )
+        weight = target.weight
+        found = [score(codes == k, predicted[:, k], sample_weight=weight) for k in scored]
+        return MetricParts(np.array(found))
 
 
 class AUC(_OneVersusRest):

@@ -92,17 +92,8 @@ class R2(Metric):
         from sklearn.metrics import r2_score  # slow to import
 
         _one_for_each_target(self, target, predicted)
-        known = ~np.isnan(target.y)
-        weight = target.weight
-        return MetricParts(
-            np.array(
-                [
-                    r2_score(
-                        target.y[rows, k],
-                        predicted[rows, k],
-                        sample_weight=None if weight is None else weight[rows],
-                    )
-                    for k, rows in enumerate(known.T)
-                ]
-            )
-        )
+        found = np.empty(target.y.shape[1])
+        for k, rows in enumerate(~np.isnan(target.y.T)):
+            weight = None if target.weight is None else target.weight[rows]
+            found[k] = r2_score(target.y[rows, k], predicted[rows, k], sample_weight=weight)
+        return MetricParts(found)

@@ -174,9 +174,8 @@ class SurvivalCodec(TargetCodec):
                 warn_caller(f"{ONES_AND_TWOS}; otherwise, these are two causes.", DataWarning)
             times = lower[np.isfinite(upper) & (lower > 0)]
             levels = np.arange(1, n_intervals + 1) / n_intervals
-            ends = (
-                np.unique(np.quantile(times, levels, method="inverted_cdf")) if len(times) else None
-            )
+            if len(times):
+                ends = np.unique(np.quantile(times, levels, method="inverted_cdf"))
         codec = cls(labels, n_causes, ends, intervals)
         return codec, codec._encoded(y, n, bounds)
 

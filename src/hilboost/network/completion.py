@@ -128,13 +128,12 @@ class NetworkCompletion(LinkSets, ExplainedParameters):
         if self.validation_fraction is not None:
             self.n_stages_, times = self._chosen(X, links, self.validation_fraction)
         self.model_ = self._fitted(X, links, self.n_stages_)
-        exact = self.known_points == "exact"
-        self._known_features = None if exact else X  # whose points change with the stages
-        self._known = (
-            self.model_.output_.encode_training(self._kernel(links))
-            if exact
-            else self.model_.predict_embedding(X)
-        )
+        if self.known_points == "exact":
+            self._known = self.model_.output_.encode_training(self._kernel(links))
+            self._known_features = None
+        else:
+            self._known = self.model_.predict_embedding(X)
+            self._known_features = X  # whose points change with the stages
         if self.threshold is None:
             pairs = np.triu_indices(len(links), 1)
             kernel = self.model_.predict_embedding(X) @ self._known.T
@@ -197,12 +196,8 @@ class NetworkCompletion(LinkSets, ExplainedParameters):
         model = self._fitted(X_kept, inner, None)
         points = model.output_.encode_training(self._kernel(inner))
         best, n_stages, new, known = -1.0, 0, truth, inner
-        stages = zip(
-            model.staged_predict_embedding(X_held),
-            model.staged_predict_embedding(X_kept),
-            strict=True,
-        )
-        for stage, (raw, own) in enumerate(stages, start=1):
+        staged = (model.staged_predict_embedding(rows) for rows in (X_held, X_kept))
+        for stage, (raw, own) in enumerate(zip(*staged, strict=True), start=1):
             base = points if self.known_points == "exact" else own
             kernel = raw @ base.T
             area = link_curves(truth, kernel).auroc

@@ -62,15 +62,11 @@ def from_file(header: dict[str, Any], arrays: Arrays, schema: Schema) -> Encodin
     merged, shares = (_integers(header[name], schema.n_columns) for name in ("merged", "shares"))
     require({*merged, *shares} <= of_column.keys(), "category columns")
     require(_all_different([*merged, *shares]), "category columns")
-    codes = _split(
-        require_array(arrays, "category_merged", np.int64),
-        [of_column[k] for k in merged],
-        "category_merged",
-    )
+    all_codes = require_array(arrays, "category_merged", np.int64)
+    codes = _split(all_codes, [of_column[k] for k in merged], "category_merged")
     require(all(bool(((c >= 0) & (c < MAX_LEVELS)).all()) for c in codes), "category_merged")
-    parts = _split(
-        require_finite(arrays, "category_shares"), [of_column[k] for k in shares], "category_shares"
-    )
+    all_shares = require_finite(arrays, "category_shares")
+    parts = _split(all_shares, [of_column[k] for k in shares], "category_shares")
     encoding = Encoding(
         schema.n_columns,
         tuple(zip(merged, codes, strict=True)),
@@ -101,11 +97,8 @@ def _statistics(
     require(q > 0 and rest == 0, "statistic_prior")
     sizes = [n + 1 for n in n_keys]
     all_weights = _split(weights, sizes * n_members, "statistic_weights")
-    all_sums = _split(
-        require_finite(arrays, "statistic_sums"),
-        [n * q for n in sizes] * n_members,
-        "statistic_sums",
-    )
+    sums = require_finite(arrays, "statistic_sums")
+    all_sums = _split(sums, [n * q for n in sizes] * n_members, "statistic_sums")
     k = len(sizes)
     return tuple(
         TargetEncoding(

@@ -183,11 +183,8 @@ def _read_precomputed(fields: Fields, arrays: Arrays, r: int, reader: ValueReade
 
 def _write_label_sets(space: LabelSetEmbedding, writer: ValueWriter) -> tuple[Fields, Arrays]:
     dtype = None if space.dtype is None else space.dtype.str
-    arrays = {
-        "training": space.training,
-        "scale": space.scale,
-        "labels": _write_labels(space.names),
-    }
+    arrays = {"training": space.training, "scale": space.scale}
+    arrays["labels"] = _write_labels(space.names)
     return {"mean_size": int(space.mean_size), "dtype": dtype}, arrays
 
 

@@ -77,6 +77,7 @@ def scores_by_name(
     names: Sequence[str], true: NDArray[Any], predicted: NDArray[Any], both: NDArray[Any]
 ) -> list[dict[str, Any]]:
     """Compute scores of classes or labels from sums of the weights of their rows, (k,) each."""
+    sums = np.stack([true, predicted, both], axis=1)
     return [
         {
             "name": name,
@@ -86,9 +87,7 @@ def scores_by_name(
             "recall": common / t if t else None,
             "f1": 2 * common / (t + p) if t else None,
         }
-        for name, t, p, common in zip(
-            names, true.tolist(), predicted.tolist(), both.tolist(), strict=True
-        )
+        for name, (t, p, common) in zip(names, sums.tolist(), strict=True)
     ]
 
 
@@ -101,14 +100,13 @@ def _confusion(
     mistakes = matrix - np.diag(np.diag(matrix))
     flat = np.argsort(-mistakes, axis=None, kind="stable")[:_PAIRS]
     pairs = [(int(k) // len(names), int(k) % len(names)) for k in flat]
-    return {
-        "matrix": matrix.tolist() if len(names) <= _LARGEST_MATRIX else None,
-        "mistakes": [
-            {"true": names[i], "predicted": names[j], "count": float(matrix[i, j])}
-            for i, j in pairs
-            if mistakes[i, j] > 0
-        ],
-    }
+    frequent = [
+        {"true": names[i], "predicted": names[j], "count": float(matrix[i, j])}
+        for i, j in pairs
+        if mistakes[i, j] > 0
+    ]
+    shown = matrix.tolist() if len(names) <= _LARGEST_MATRIX else None
+    return {"matrix": shown, "mistakes": frequent}
 
 
 def calibration_facts(hits: NDArray[np.bool_], stated: Floats, weights: Floats) -> dict[str, Any]:

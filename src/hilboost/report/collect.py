@@ -202,14 +202,9 @@ def _of_classes(rows: Rows, order: list[int], positive: int) -> dict[str, Any]:
 
 def _of_numbers(rows: Rows, order: list[int]) -> dict[str, Any]:
     model, columns, raw, y = rows.model, rows.columns, rows.raw, rows.codes
-    found: dict[str, Any] = {
-        "task": "regression",
-        "target": {
-            "kind": "number",
-            "of": rows.first_target,
-            "histogram": histogram(y[~np.isnan(y[:, 0]), 0]),
-        },
-    }
+    found: dict[str, Any] = {"task": "regression"}
+    found["target"] = {"kind": "number", "of": rows.first_target}
+    found["target"]["histogram"] = histogram(y[~np.isnan(y[:, 0]), 0])
     predicted, guess, first = rows.means()
     levels = quantile_levels(model.loss_)
     measured = rows.scorer(1)

@@ -210,13 +210,10 @@ def _curves(
     found = []
     for rows in (entrant.rows for entrant in entrants):
         stated = rows.probabilities(rows.raw)[:, positive]
-        given = gives_probabilities(rows.fitted.loss)
-        found.append(
-            {
-                "curves": curve_facts(hits, stated, columns.weights),
-                "calibration": calibration_facts(hits, stated, columns.weights) if given else None,
-            }
-        )
+        drawn = {"curves": curve_facts(hits, stated, columns.weights), "calibration": None}
+        if gives_probabilities(rows.fitted.loss):
+            drawn["calibration"] = calibration_facts(hits, stated, columns.weights)
+        found.append(drawn)
     if found[0]["curves"] is None:
         return None
     return {"class": shortened(first.fitted.classes[positive], 30), "of": found}

@@ -93,12 +93,8 @@ def _texts(values: NDArray[Any]) -> NDArray[Any]:
 
 def _levels(before: NDArray[Any], now: NDArray[Any]) -> dict[str, Any]:
     levels, codes = np.unique(np.concatenate([before, now]), return_inverse=True)
-    table = np.stack(
-        [
-            np.bincount(part, minlength=len(levels))
-            for part in (codes[: len(before)], codes[len(before) :])
-        ]
-    )
+    parts = codes[: len(before)], codes[len(before) :]
+    table = np.stack([np.bincount(part, minlength=len(levels)) for part in parts])
     shares = table / table.sum(axis=1, keepdims=True)
     most = np.argsort(-shares.sum(axis=0), kind="stable")[:_LEVELS]
     missing = shares[:, levels == ""].sum(axis=1)

@@ -115,23 +115,15 @@ def class_scores(
     best = proba.argmax(axis=1)
     constant = guess.argmax(axis=1)
     weighted = partial(np.average, weights=weights)
-    scores = [
-        score(
-            "accuracy",
-            weighted(best == codes),
-            weighted(constant == codes),
-            "higher",
-            "fraction of rows classified correctly",
-        )
-    ]
+    says = "fraction of rows classified correctly"
+    right, guessed = (weighted(one == codes) for one in (best, constant))
+    scores = [score("accuracy", right, guessed, "higher", says)]
     present = np.unique(codes)
     if len(present) > 1:
         own = [codes == k for k in present]
         recalls = [np.average(best[k] == codes[k], weights=weights[k]) for k in own]
-        says = "mean recall of the classes"
-        scores.append(
-            score("balanced accuracy", float(np.mean(recalls)), 1 / len(present), "higher", says)
-        )
+        says, chance = "mean recall of the classes", 1 / len(present)
+        scores.append(score("balanced accuracy", np.mean(recalls), chance, "higher", says))
     if gives_probabilities:
         scores += _probability_scores(codes, proba, guess, weights)
     if proba.shape[1] == 2 and len(present) == 2:

@@ -202,14 +202,10 @@ def contribution_facts(
     for categories and missing values.
     """
     codec = model.fitted_.codec
-    several_hazards = codec.kind == "survival" and len(model.model_.initial_raw) > 1
-    if (
-        codec.kind == "structured"
-        or several_hazards
-        or not model.is_additive
-        or columns.n_rows < _FEWEST_ROWS
-    ):
+    if not model.is_additive or columns.n_rows < _FEWEST_ROWS or codec.kind == "structured":
         return None
+    if codec.kind == "survival" and len(model.model_.initial_raw) > 1:
+        return None  # several hazards
     d = len(columns.names)
     n_rows = min(_ROWS, max(_FEWEST_ROWS, _ROWS_EXPLAINED // (2 * _ORDERS * (d + 1))))
     rows = draw_rows(columns.n_rows, n_rows)
@@ -272,11 +268,8 @@ def _shades(values: NDArray[Any]) -> NDArray[np.intp]:
     return np.where(np.isnan(values), -1, shades)
 
 
-def _text(value: object, kind: str) -> str:
+def _text(value: Any, kind: str) -> str:
     if value is None or value != value:
         return "missing"
-    return (
-        value_text(float(value), kind)
-        if isinstance(value, float | np.floating)
-        else shortened(value, 20)
-    )
+    is_number = isinstance(value, float | np.floating)
+    return value_text(float(value), kind) if is_number else shortened(value, 20)

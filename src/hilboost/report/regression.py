@@ -38,13 +38,11 @@ def distribution_facts(columns: Columns, y: Floats, predicted: Distribution) -> 
 
 def scores_of_rows(predicted: Distribution, y: Floats) -> dict[str, tuple[Floats, str]]:
     """Scores (n,) of distributions by name, and what each of them is."""
+    says = "width of 90 % intervals, and 20 times the distance of targets outside"
     return {
         "CRPS": (predicted.crps(y), "continuous ranked probability score; 0 is best"),
         "log score": (predicted.log_score(y), "negative logarithm of the density of the target"),
-        "interval score": (
-            predicted.interval_score(y),
-            "width of 90 % intervals, and 20 times the distance of targets outside",
-        ),
+        "interval score": (predicted.interval_score(y), says),
     }
 
 
@@ -98,12 +96,8 @@ def quantile_facts(
 ) -> dict[str, Any]:
     """Compute the fractions of rows below each quantile (n, q), and between the outermost two."""
     below = y[:, None] <= predicted
-    facts: dict[str, Any] = {
-        "levels": [
-            {"level": level, "below": columns.mean(below[:, k])} for k, level in enumerate(levels)
-        ],
-        "interval": None,
-    }
+    shares = [{"level": at, "below": columns.mean(below[:, k])} for k, at in enumerate(levels)]
+    facts: dict[str, Any] = {"levels": shares, "interval": None}
     if len(levels) > 1:
         low, high = int(np.argmin(levels)), int(np.argmax(levels))
         inside = ((predicted[:, low] <= y) & below[:, high]).astype(float)

@@ -89,13 +89,10 @@ class _Pairs:
             error = (np.asarray(self.true) - np.asarray(self.predicted)).reshape(len(weights), -1)
             name = "pixel RMSE" if self.kind == "image" else "entry RMSE"
             says = "root mean squared error of the entries"
-            return [
-                score(name, float(np.sqrt(weighted((error**2).mean(axis=1)))), None, "lower", says)
-            ]
-        equal = [t == p for t, p in zip(self.true, self.predicted, strict=True)]
-        found = [
-            score("exactly right", float(weighted(equal)), None, "higher", "fraction of exact rows")
-        ]
+            rmse = np.sqrt(weighted((error**2).mean(axis=1)))
+            return [score(name, rmse, None, "lower", says)]
+        right = weighted([t == p for t, p in zip(self.true, self.predicted, strict=True)])
+        found = [score("exactly right", right, None, "higher", "fraction of exact rows")]
         if self.kind == "tags":
             both = zip(self.true, self.predicted, strict=True)
             f1 = [2 * len(t & p) / (len(t) + len(p)) if t or p else 1.0 for t, p in both]
@@ -196,15 +193,9 @@ def _gallery(pair: _Pairs, distance: Floats, columns: Columns) -> dict[str, Any]
             facts["input"] = _pixels(columns.source[k].reshape(shape), input_span)
         return facts
 
-    return {
-        "kind": pair.kind,
-        "input_shape": shape,
-        "parts": [
-            {"name": name, "items": [item(k) for k in chosen.tolist()]}
-            for name, chosen in parts
-            if len(chosen)
-        ],
-    }
+    named = [(name, chosen.tolist()) for name, chosen in parts if len(chosen)]
+    shown = [{"name": name, "items": [item(k) for k in chosen]} for name, chosen in named]
+    return {"kind": pair.kind, "input_shape": shape, "parts": shown}
 
 
 def _input_shape(pair: _Pairs, table: Any) -> tuple[int, ...] | None:

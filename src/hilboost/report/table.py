@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -266,17 +267,12 @@ def means_by_column(
 
 def means_by_bin(bins: Bins, series: dict[str, Floats], weights: Floats) -> list[dict[str, Any]]:
     """Compute the number of rows and the weighted means of each bin."""
-    return [
-        {
-            "label": label,
-            "count": len(rows),
-            **{
-                name: float(np.average(values[rows], weights=weights[rows]))
-                for name, values in series.items()
-            },
-        }
-        for label, rows in bins
-    ]
+
+    def means(rows: NDArray[np.intp]) -> dict[str, float]:
+        averages = partial(np.average, weights=weights[rows])
+        return {name: float(averages(values[rows])) for name, values in series.items()}
+
+    return [{"label": label, "count": len(rows), **means(rows)} for label, rows in bins]
 
 
 def rows_shown(columns: Columns, rows: NDArray[Any], order: Sequence[int]) -> dict[str, Any]:
@@ -287,11 +283,8 @@ def rows_shown(columns: Columns, rows: NDArray[Any], order: Sequence[int]) -> di
         [_plain(columns.values(j)[row], kind) for j, kind in zip(chosen, kinds, strict=True)]
         for row in rows.tolist()
     ]
-    return {
-        "columns": [columns.names[j] for j in chosen],
-        "numbers": columns.numbers[rows].tolist(),
-        "rows": table,
-    }
+    names, numbers = [columns.names[j] for j in chosen], columns.numbers[rows].tolist()
+    return {"columns": names, "numbers": numbers, "rows": table}
 
 
 def _plain(value: Any, kind: str) -> Any:

@@ -66,9 +66,7 @@ def read_table(X: object) -> Table | None:
     if frame is None:
         return _of_array(np.asarray(X) if hasattr(X, "__array__") else np.empty(0))
     names = list(frame.columns)
-    columns = [
-        _read(series, name) for series, name in zip(frame.iter_columns(), names, strict=True)
-    ]
+    columns = list(map(_read, frame.iter_columns(), names))
     return Table(text_names(names), columns, len(frame))
 
 
@@ -246,9 +244,8 @@ def _read_by_dtype(series: Any, name: object) -> ReadColumn:
         values = _floats(values)
         return Numbers(values, "i", series.fill_null(0).to_numpy() if are_rounded(values) else None)
     if dtype == nw.Boolean:
-        values = (
-            series.to_numpy() if series.null_count() == 0 else series.cast(nw.Float64).to_numpy()
-        )
+        known = series if series.null_count() == 0 else series.cast(nw.Float64)
+        values = known.to_numpy()
         return Numbers(values if values.dtype == np.bool_ else _floats(values), "b")
     if dtype.is_temporal():
         refuse_dates(name, str(dtype))

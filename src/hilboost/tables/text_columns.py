@@ -111,18 +111,14 @@ def sentences_about(
     columns: Mapping[object, TextColumn], row_of: Callable[[int], str] = "row {}".format
 ) -> list[str]:
     """Say which columns hold numbers, dates or names; ``row_of`` names a row."""
-    forms = {name: column.form for name, column in columns.items()}
-    written = {name: form for name, form in forms.items() if form is not None}
-    unlike = {
-        name: column.names
-        for name, column in columns.items()
-        if forms[name] is None and column.names
-    }
-    told = [
-        _with_words(name, form, columns[name], row_of)
-        for name, form in written.items()
-        if form.words
-    ]
+    written, unlike, told = {}, {}, []
+    for name, column in columns.items():
+        form = column.form
+        if form is not None:
+            written[name] = form
+            told += [_with_words(name, form, column, row_of)] if form.words else []
+        elif column.names:
+            unlike[name] = column.names
     for kind in _ADVICE:
         plain = [name for name, form in written.items() if form.name == kind and not form.words]
         if plain:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import DataWarning, InvalidData, first_few, shown, warn_caller
-from hilboost.core.words import counted
+from hilboost.core.words import counted, with_article
 from hilboost.tables.arrays import refuse_dates_and_complex
 from hilboost.tables.reading import as_array, named_columns
 
@@ -310,18 +310,11 @@ def _columns_of_pairs(y: Any, n: int) -> tuple[Sequence[Any], str, str] | None:
     """The two columns, what they are, and how to list their rows."""
     kind = type(y).__name__.removeprefix("nd")
     if kind in ("list", "tuple") and len(y) == 2 and n != 2 and all(np.ndim(v) == 1 for v in y):
-        return (
-            y,
-            f"is a {kind} of two {'arrays' if kind == 'tuple' else 'columns'}",
-            "list(zip(*y))",
-        )
+        parts = "arrays" if kind == "tuple" else "columns"
+        return y, f"is a {kind} of two {parts}", "list(zip(*y))"
     if not len(y) or not all(isinstance(pair, Sized) and len(pair) == 2 for pair in y):
         return None
     columns = list(zip(*y, strict=True))
     if any(isinstance(value, bool | np.bool_) for value in (*columns[0], *columns[1])):
-        return (
-            columns,
-            f"is {'an' if kind == 'array' else 'a'} {kind} of events and times",
-            "list(map(tuple, y))",
-        )
+        return columns, f"is {with_article(kind)} of events and times", "list(map(tuple, y))"
     return None
