@@ -132,9 +132,8 @@ class LearnerContract(BoostingContract):
         said = f"The terms must cover each output column once; they cover {covered}."
         ensure(sorted(covered) == list(range(gradients.negative_gradient.shape[1])), said)
         for one in fitted:
-            ensure(
-                (one.term.coefficient == 1).all(), "fit must return terms with coefficients of one."
-            )
+            said = "fit must return terms with coefficients of one."
+            ensure((one.term.coefficient == 1).all(), said)
 
     def test_outputs_are_predictions_of_the_training_rows(self) -> None:
         """``outputs``, or ``values[leaves]`` of leaf models, equal the predictions."""
@@ -244,12 +243,11 @@ class LearnerContract(BoostingContract):
             raw = np.ones_like(own)
             terms = [replace(one.term, coefficient=0.5 * one.term.coefficient) for one in fit]
             division.add_outputs(data, terms, raw, 2)
-            ensure_close(
-                raw,
-                1 + 0.5 * own,
+            said = (
                 "add_outputs must add the outputs of the base models for the rows of the data, "
-                "multiplied by the coefficients.",
+                "multiplied by the coefficients."
             )
+            ensure_close(raw, 1 + 0.5 * own, said)
             return own
 
         whole = learner.prepare(X, None, 0, 1)
@@ -268,9 +266,8 @@ class LearnerContract(BoostingContract):
         division.add_outputs(division.prepared_like(whole, others), terms, raw, 2)
         for term in terms:
             direct[:, term.columns] += term.coefficient * term.model.predict_raw(others)
-        ensure_close(
-            raw, direct, "prepared_like must return data of the given rows for add_outputs."
-        )
+        said = "prepared_like must return data of the given rows for add_outputs."
+        ensure_close(raw, direct, said)
         learner.close(whole)
 
     def test_a_sum_of_base_models_is_their_sum(self) -> None:

@@ -244,9 +244,8 @@ class LossContract(GradientContract, BoostingContract):
         value, part = loss.value(target, raw), loss.value(some, raw_of_some)
         ensure_close(value[half], part, f"The value {sentence}")
         whole, gradients = loss.gradients(target, raw), loss.gradients(some, raw_of_some)
-        ensure_close(
-            whole.negative_gradient[half], gradients.negative_gradient, f"The gradient {sentence}"
-        )
+        said = f"The gradient {sentence}"
+        ensure_close(whole.negative_gradient[half], gradients.negative_gradient, said)
         if whole.hessian is not None:
             ensure_close(whole.hessian[half], gradients.hessian, f"The hessian {sentence}")
 
@@ -307,12 +306,10 @@ class LossContract(GradientContract, BoostingContract):
         loss, _, raw = self.draw()
         for scale in (1.0, 30.0, 1e4):
             result = loss.inverse_link(raw * scale)
-            ensure(
-                np.isfinite(result).all(), f"inverse_link must be finite, also for raw · {scale:g}."
-            )
-            ensure(
-                len(result) == _N and result.ndim == 2, "inverse_link must return shape (n, r')."
-            )
+            said = f"inverse_link must be finite, also for raw · {scale:g}."
+            ensure(np.isfinite(result).all(), said)
+            said = "inverse_link must return shape (n, r')."
+            ensure(len(result) == _N and result.ndim == 2, said)
             if self.classifier and not gives_probabilities(loss):
                 said = "inverse_link must return one score per class."
                 ensure(result.shape[1] == max(2, raw.shape[1]), said)
@@ -322,9 +319,8 @@ class LossContract(GradientContract, BoostingContract):
                     and ((result >= 0) & (result <= 1)).all(),
                     "inverse_link must return one probability per class.",
                 )
-                ensure_close(
-                    result.sum(axis=1), np.ones(_N), "Probabilities must sum to 1.", rtol=1e-12
-                )
+                said = "Probabilities must sum to 1."
+                ensure_close(result.sum(axis=1), np.ones(_N), said, 1e-12)
 
     def test_leaf_values_are_the_best_constants(self) -> None:
         """``leaf_values`` are the best constants, and 0 for leaves without rows."""

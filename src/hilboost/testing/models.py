@@ -91,9 +91,8 @@ class ModelContract(Contract):
         X, y = self.table()
         model = self.build().fit(X, y)
         copied = clone(model).fit(X, y)
-        ensure_same_labels(
-            predictions(copied, X), predictions(model, X), "A clone must give equal predictions."
-        )
+        said = "A clone must give equal predictions."
+        ensure_same_labels(predictions(copied, X), predictions(model, X), said)
 
     def test_saving_and_loading(self) -> None:
         """Loaded and unpickled models give the same predictions; custom classes require trust."""
@@ -120,13 +119,11 @@ class ModelContract(Contract):
                 )
             loaded = hilboost.load(path, trusted=names)
         expected = predictions(model, X)
-        ensure_same_labels(
-            predictions(loaded, X), expected, "A loaded model must give equal predictions."
-        )
+        said = "A loaded model must give equal predictions."
+        ensure_same_labels(predictions(loaded, X), expected, said)
         pickled = pickle.loads(pickle.dumps(model))
-        ensure_same_labels(
-            predictions(pickled, X), expected, "An unpickled model must give equal predictions."
-        )
+        said = "An unpickled model must give equal predictions."
+        ensure_same_labels(predictions(pickled, X), expected, said)
 
     def test_reporting(self) -> None:
         """A report has scores, can be serialized to JSON, and is an HTML page."""
@@ -216,9 +213,8 @@ class BoostingContract(ModelContract):
         predicted = model.predict(X)
         staged = list(model.staged_predict(X))
         ensure(len(staged) == 5, f"5 stages must give 5 staged predictions; got {len(staged)}.")
-        ensure_same_labels(
-            staged[-1], predicted, "The last staged predictions must equal the predictions."
-        )
+        said = "The last staged predictions must equal the predictions."
+        ensure_same_labels(staged[-1], predicted, said)
         if not is_classifier(model):
             ensure(np.isfinite(predicted).all(), "Predictions must be finite.")
             linked = model.loss_.inverse_link(model.model_.predict_raw(X))
@@ -232,9 +228,8 @@ class BoostingContract(ModelContract):
         ensure_close(model.classes_[by_class.argmax(axis=1)], predicted, said)
         if gives_probabilities(model.loss_):
             *_, last = model.staged_predict_proba(X)
-            ensure_close(
-                last, by_class, "The last staged probabilities must equal the probabilities."
-            )
+            said = "The last staged probabilities must equal the probabilities."
+            ensure_close(last, by_class, said)
         scores = model.decision_function(X)
         raw = model.model_.predict_raw(X)
         expected = (len(X),) if raw.shape[1] == 1 else by_class.shape
@@ -251,9 +246,8 @@ class BoostingContract(ModelContract):
             halves = self.build(**drawn | {"n_estimators": 2, "warm_start": True}).fit(X, y)
             others["warm start"] = halves.set_params(n_estimators=5).fit(X, y)
         for what, other in others.items():
-            ensure_close(
-                other.predict(X), whole.predict(X), f"A {what} must give equal predictions."
-            )
+            said = f"A {what} must give equal predictions."
+            ensure_close(other.predict(X), whole.predict(X), said)
             said = f"A {what} must have equal training losses."
             ensure_close(other.history_.train, whole.history_.train, said)
 
@@ -283,9 +277,8 @@ class BoostingContract(ModelContract):
                 **self._plain | stopping, cv_folds=folds, validation_fraction=0.3
             ).fit(X, y)
             losses = model.history_.validation
-            ensure(
-                len(losses) == len(model.history_.train), "Both histories must have equal lengths."
-            )
+            said = "Both histories must have equal lengths."
+            ensure(len(losses) == len(model.history_.train), said)
             best = int(np.argmin(losses))
             ensure(
                 model.n_estimators_ == best == len(model.model_.stages),
@@ -333,6 +326,5 @@ def _compare_onnx(exported: Any, model: Any, X: object) -> None:
         output = "parameters"
         expected = np.column_stack([*model.predict_distribution(X).parameters.values()])
     (found,) = session.run([output], {"X": np.asarray(X, dtype=np.float64)})
-    ensure_close(
-        found, expected, "The ONNX model must give equal predictions.", rtol=1e-6, atol=1e-8
-    )
+    said = "The ONNX model must give equal predictions."
+    ensure_close(found, expected, said, 1e-6, 1e-8)

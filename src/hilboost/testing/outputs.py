@@ -143,11 +143,10 @@ class OutputSpaceContract(LabelContract):
         """``encode`` returns (n, r) float64, and there is at least one decoding method."""
         embedding, labels, _ = self.fitted()
         codes = embedding.encode(labels)
-        ensure(
-            codes.dtype == np.float64 and codes.ndim == 2 and len(codes) == _N,
-            f"encode must return float64 of shape (n, r); got {codes.dtype} of shape "
-            f"{codes.shape}.",
+        said = (
+            f"encode must return float64 of shape (n, r); got {codes.dtype} of shape {codes.shape}."
         )
+        ensure(codes.dtype == np.float64 and codes.ndim == 2 and len(codes) == _N, said)
         ensure(len(embedding.ways) > 0, "ways must contain at least one decoding method.")
 
     def test_products_of_points_are_the_kernel(self) -> None:
@@ -187,10 +186,9 @@ class OutputSpaceContract(LabelContract):
         labels = self.draw(1)
         for way in self.exact:
             ensure(way in embedding.ways, f"{way!r} must be one of the ways {embedding.ways}.")
+            said = f"{way!r} must recover each label from its point."
             ensure_same_labels(
-                embedding.decode(embedding.encode(labels), way),
-                self.settled(labels),
-                f"{way!r} must recover each label from its point.",
+                embedding.decode(embedding.encode(labels), way), self.settled(labels), said
             )
 
     def test_exact_pre_images_are_as_near_as_any_training_label(self) -> None:
@@ -219,9 +217,8 @@ class OutputSpaceContract(LabelContract):
         )
         for way in embedding.ways:
             whole = embedding.decode(raw, way)
-            ensure(
-                len(whole) == _N, f"decode with {way!r} must return {_N} labels; got {len(whole)}."
-            )
+            said = f"decode with {way!r} must return {_N} labels; got {len(whole)}."
+            ensure(len(whole) == _N, said)
             for rows in (order, np.array([3])):
                 said = f"A label decoded with {way!r} must not depend on other rows."
                 ensure_same_labels(embedding.decode(raw[rows], way), take_labels(whole, rows), said)
@@ -251,21 +248,19 @@ class OutputSpaceContract(LabelContract):
         ensure_close(other.encode(labels), one.encode(labels), said)
         if self.distinct:
             for way in one.ways:
-                ensure_same_labels(
-                    other.decode(raw, way),
-                    one.decode(raw, way),
+                said = (
                     f"Labels decoded with {way!r} must not depend on the order of the training "
-                    "rows.",
+                    "rows."
                 )
+                ensure_same_labels(other.decode(raw, way), one.decode(raw, way), said)
 
     def test_training_labels_are_taken_by_position(self) -> None:
         """``take_rows`` selects the training labels of the given rows."""
         labels, rows = self.draw(), np.array([7, 0, 3])
         space = self.make()
         taken = space.take_rows(labels, rows)
-        ensure_same_labels(
-            taken, take_labels(labels, rows), "take_rows must select the labels of the given rows."
-        )
+        said = "take_rows must select the labels of the given rows."
+        ensure_same_labels(taken, take_labels(labels, rows), said)
         embedding = space.fit(labels)
         said = "take_rows must select the labels of the given rows."
         ensure_close(
