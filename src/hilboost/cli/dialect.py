@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from hilboost.cli.errors import CliError, note
-from hilboost.cli.option_fields import flag, option
+from hilboost.cli.option_fields import flag, option, several
 
 SAMPLE = 2**16
 """Number of bytes from which the form is detected."""
@@ -38,9 +38,7 @@ class Dialect:
         "ORDER",
         "Order of dates whose year comes last, dmy or mdy; detected where values or dots show it.",
     )
-    missing: list[str] = option(
-        "WORD", "Word that means a missing value, such as unknown; repeatable.", default=[]
-    )
+    missing: list[str] = several("WORD", "Word that means a missing value, such as unknown")
     coerce: bool = flag("Read text in columns of numbers as missing values.", "--coerce")
 
     @property

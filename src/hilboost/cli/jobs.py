@@ -310,10 +310,8 @@ def fit_summary(
         f"{summary(model.fitted_)}. Saved the model to '{job.out}'."
     )
     for path, found in zip(job.valid, scores, strict=True):
-        listed = ", ".join(
-            f"{name} {value:.4g}" for name, value in found.items() if value is not None
-        )
-        text += f"\nMetrics on '{path}': {listed}."
+        listed = [f"{name} {value:.4g}" for name, value in found.items() if value is not None]
+        text += f"\nMetrics on '{path}': {', '.join(listed)}."
     return text
 
 

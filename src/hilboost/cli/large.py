@@ -125,17 +125,9 @@ def _fit_on_cluster(job: FitJob, model: Any, path: Path, target: str, callback: 
 
     with Client(job.dask) as client:
         table = dd.read_parquet(path)
-        weight, offset = (
-            None if name is None else table[name] for name in (job.weights, job.offset)
-        )
-        aside = [name for name in (job.weights, job.offset) if name is not None]
-        X = table.drop(columns=list(dict.fromkeys([target, *job.ignore, *aside])))
-        hilboost.dask.fit(
-            model,
-            X,
-            table[target],
-            sample_weight=weight,
-            offset=offset,
-            client=client,
-            callbacks=[callback],
-        )
+        named = {"sample_weight": job.weights, "offset": job.offset}
+        aside = {argument: name for argument, name in named.items() if name is not None}
+        X = table.drop(columns=list(dict.fromkeys([target, *job.ignore, *aside.values()])))
+        beside = {argument: table[name] for argument, name in aside.items()}
+        y, callbacks = table[target], [callback]
+        hilboost.dask.fit(model, X, y, **beside, client=client, callbacks=callbacks)

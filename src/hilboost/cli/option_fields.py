@@ -17,6 +17,11 @@ def option(metavar: str, about: str, names: str = "", default: Any = None, **lim
     return _declared(Option(*names.split(), metavar=metavar, help=about, **limits), default)
 
 
+def several(metavar: str, about: str, names: str = "") -> Any:
+    """Declare a field that is an option with a list of values."""
+    return option(metavar, f"{about}; repeatable.", names, default=[])
+
+
 def flag(about: str, name: str, default: bool = False) -> Any:
     """Declare a field that is an option without a value."""
     return _declared(Option(name, help=about), default)

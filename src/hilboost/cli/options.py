@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from hilboost.cli.dialect import Dialect
-from hilboost.cli.option_fields import argument, flag, option, record
+from hilboost.cli.option_fields import argument, flag, option, record, several
 from hilboost.cli.task import TaskName
 
 _TABLE = (
@@ -53,9 +53,7 @@ class FitJob:
         "{regression} for regression; {classification} for classification; {ranking} for ranking; "
         "{survival} for survival.",
     )
-    quantile: list[float] = option(
-        "LEVEL", "Level for --loss quantile; repeatable.", "--quantile -q", default=[]
-    )
+    quantile: list[float] = several("LEVEL", "Level for --loss quantile", "--quantile -q")
     weights: str | None = option("COLUMN", _WEIGHTS)
     group: str | None = option("COLUMN", _GROUP)
     event: str | None = option("COLUMN", _EVENT)
@@ -64,17 +62,13 @@ class FitJob:
         "COLUMN", "Column of groups that are held out as a whole, such as a patient or a shop."
     )
     time: str | None = option("COLUMN", "Column of numbers or dates; the latest rows are held out.")
-    ignore: list[str] = option(
-        "COLUMN", "Column to ignore, such as a row identifier; repeatable.", default=[]
-    )
+    ignore: list[str] = several("COLUMN", "Column to ignore, such as a row identifier")
     valid: list[Path] = option(
         "TABLE",
         "Table of validation data for early stopping; repeatable: the first one decides.",
         default=[],
     )
-    metric: list[str] = option(
-        "NAME", "Metric to report on --valid, such as rmse; repeatable.", default=[]
-    )
+    metric: list[str] = several("NAME", "Metric to report on --valid, such as rmse")
     dates: Literal["ignore", "expand", "text"] | None = option(
         "WAY",
         "Columns of dates: ignore (default), expand to calendar numbers, or use as text.",
@@ -101,9 +95,7 @@ class FitCommand:
         "TOML file with these options (keys table, target, out, loss, n-estimators, …) and a "
         r"table \[set] of estimator parameters; the command line takes precedence.",
     )
-    settings: list[str] = option(
-        "NAME=VALUE", "Set any parameter of the estimator; repeatable.", "--set", default=[]
-    )
+    settings: list[str] = several("NAME=VALUE", "Set any parameter of the estimator", "--set")
     as_json: bool = flag(_JSON, "--json")
 
 
@@ -120,11 +112,7 @@ class PredictJob:
         "Add the ends of intervals, or the set of classes, that contain the target of a row with "
         "this probability.",
     )
-    keep: list[str] = option(
-        "COLUMN",
-        "Column to copy to the predictions, such as an identifier; repeatable.",
-        default=[],
-    )
+    keep: list[str] = several("COLUMN", "Column to copy to the predictions, such as an identifier")
     spreadsheet_safe: bool = flag(
         "Prefix text that a spreadsheet would execute as a formula with an apostrophe.",
         "--spreadsheet-safe/--no-spreadsheet-safe",
@@ -170,10 +158,8 @@ class ReportJob:
     out: Path = option("FILE", "Output HTML file.", default=MISSING)
     title: str | None = option("TEXT", "Title of the report.")
     train: Path | None = option("TABLE", "Training rows, to compare columns and predictions.")
-    versus: list[Path] = option("MODEL", "Compare with this model instead; repeatable.", default=[])
-    times: list[float] = option(
-        "TIME", "Survival: a time of the calibration; repeatable.", default=[]
-    )
+    versus: list[Path] = several("MODEL", "Compare with this model instead")
+    times: list[float] = several("TIME", "Survival: a time of the calibration")
 
 
 @dataclass(frozen=True)

@@ -134,9 +134,8 @@ def _whole_folder(path: Path) -> "pd.DataFrame":
         raise CliError(f"'{path}' has no rows; add at least one row.")
     import pyarrow as pa
 
-    return (
-        pa.concat_tables(batches, promote_options="permissive").to_pandas().reset_index(drop=True)
-    )
+    whole = pa.concat_tables(batches, promote_options="permissive")
+    return whole.to_pandas().reset_index(drop=True)
 
 
 def _without_row_numbers(frame: "pd.DataFrame") -> "pd.DataFrame":

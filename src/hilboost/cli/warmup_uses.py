@@ -101,10 +101,8 @@ def _fit(estimator: Any, X: Any, y: object, weight: object = None, **held_out: A
 
 
 def _model(task: str, **settings: Any) -> Any:
-    estimator: Any = (
-        hilboost.BoostingClassifier if task in _N_CLASSES else hilboost.BoostingRegressor
-    )
-    return estimator(**{**_STAGES, **_TASKS[task], **settings})
+    name = "BoostingClassifier" if task in _N_CLASSES else "BoostingRegressor"
+    return getattr(hilboost, name)(**{**_STAGES, **_TASKS[task], **settings})
 
 
 def _target(task: str, y: object) -> Any:

@@ -100,11 +100,8 @@ def by_name(named: Iterable[tuple[str | None, T]], what: str) -> Mapping[str, T]
 
 def by_short_name(classes: Iterable[type[T]], what: str) -> Mapping[str, Callable[[], T]]:
     """Functions that create parts with default parameters, by the short names of their classes."""
-    named = [
-        (name, partial(one, **parameters))
-        for one in classes
-        for name, parameters in vars(one).get("short_names", {}).items()
-    ]
+    declared = [(one, *own) for one in classes for own in vars(one).get("short_names", {}).items()]
+    named = [(name, partial(one, **parameters)) for one, name, parameters in declared]
     return by_name(sorted(named, key=itemgetter(0)), what)
 
 

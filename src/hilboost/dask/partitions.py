@@ -69,16 +69,13 @@ def other_orders(partition: Partition) -> dict[str, tuple[int, int, str]]:
     """Return the arguments whose index is not that of ``X``: hashes, and how rows differ."""
     if not is_pandas(partition.X):
         return {}
-    beside = {name: getattr(partition, name) for name in _BESIDE}
-    return {
-        name: (
-            _sum_of_hashes(partition.X.index),
-            _sum_of_hashes(values.index),
-            difference_of_rows(partition.X, values, is_target=name == "y"),
-        )
-        for name, values in beside.items()
-        if is_pandas(values) and not partition.X.index.equals(values.index)
-    }
+    X, found = partition.X, {}
+    for name in _BESIDE:
+        values = getattr(partition, name)
+        if is_pandas(values) and not X.index.equals(values.index):
+            difference = difference_of_rows(X, values, is_target=name == "y")
+            found[name] = _sum_of_hashes(X.index), _sum_of_hashes(values.index), difference
+    return found
 
 
 def _sum_of_hashes(index: object) -> int:

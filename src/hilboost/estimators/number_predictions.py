@@ -254,11 +254,9 @@ class NumberPredictions(ConformalPredictions):
             low, high = lower[0][:, columns] - factors, upper[0][:, columns] + factors
         else:
             self._group_numbers(calibration, groups, n)
-            low, high = (
-                np.column_stack([calibration.upper_ends(e[:, :, j], coverage, j) for j in columns])
-                for e in (-lower, upper)
-            )
-            low = -low
+            of_member = calibration.upper_ends
+            low = -np.column_stack([of_member(-lower[:, :, j], coverage, j) for j in columns])
+            high = np.column_stack([of_member(upper[:, :, j], coverage, j) for j in columns])
         both = np.stack([np.minimum(low, high), np.maximum(low, high)], axis=-1)
         if loss.link is not None:
             both = np.maximum(both, loss.link.smallest)

@@ -127,11 +127,10 @@ def check_complete(given: FitArguments) -> None:
             "X_val={'new': X_new}, y_val={'new': y_new}."
         )
     if (given.X is None) != (given.y is None):
-        pair = type(given.X) is tuple and len(given.X) == 2
-        what = (
-            "X_val is a tuple (X, y); pass X_val=X, y_val=y." if pair else "pass both or neither."
-        )
-        raise InvalidData(f"only one of X_val and y_val was passed; {what}")
+        remedy = "pass both or neither."
+        if type(given.X) is tuple and len(given.X) == 2:
+            remedy = "X_val is a tuple (X, y); pass X_val=X, y_val=y."
+        raise InvalidData(f"only one of X_val and y_val was passed; {remedy}")
     for name, values in beside(given).items():
         if name != "y" and given.X is None and values is not None:
             raise InvalidData(f"{name}_val requires X_val and y_val; pass these too.")

@@ -160,12 +160,9 @@ class SubsetEnsemble(KernelMachineEstimator):
             model = self._learn(maker)
         finally:
             state.close()
+        parts = model, loss, FullLearner(config), data.schema, data.codec, seed
         summary = KernelMachineSummary(kernel, lam)
-        learner = FullLearner(config)
-        fitted = FittedModel(
-            model, loss, learner, data.schema, data.codec, seed, kernel_machine=summary
-        )
-        return TrainingResult(fitted)
+        return TrainingResult(FittedModel(*parts, kernel_machine=summary))
 
     def _check_arguments(self, data: TrainingData, callbacks: Sequence[Callback]) -> None:
         if callbacks or (data.held_out is not None and not self._uses_held_out):

@@ -218,10 +218,9 @@ class TableBoosting(ShapleyValues, BoostingEstimator):
         """Whether all learners are Learner objects, or names of learners, that declare it."""
         known: dict[Any, Learner] = {"tree": TreeLearner(), "linear": RidgeLearner()}
         learners = [known.get(one, one) if isinstance(one, str) else one for one in self._given()]
-        return all(
-            isinstance(one, Learner) and bool(getattr(one.capabilities, capability))
-            for one in learners
-        )
+        declared = (one.capabilities for one in learners if isinstance(one, Learner))
+        found = [bool(getattr(one, capability)) for one in declared]
+        return len(found) == len(learners) and all(found)
 
     def _given(self) -> list[Any]:
         """The learners of the parameter, which may still be invalid."""

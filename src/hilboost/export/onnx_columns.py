@@ -82,10 +82,8 @@ def add_table(graph: Graph, inputs: list[Input], schema: Schema, encoding: Encod
     if not schema.categories:
         return inputs[0].name
     if len(inputs) == 1 and not inputs[0].is_text:
-        names = [
-            graph.add("Gather", inputs[0].name, graph.integers(k), axis=1)
-            for k in range(schema.n_columns)
-        ]
+        X, columns = inputs[0].name, map(graph.integers, range(schema.n_columns))
+        names = [graph.add("Gather", X, column, axis=1) for column in columns]
     else:
         names = [one.name for one in inputs]
     kept = dict(encoding.kept) if encoding else {}

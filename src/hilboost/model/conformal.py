@@ -122,15 +122,11 @@ class Calibration:
         low = anchors.min(axis=0) + threshold
         if not (low < high).any():
             return high
-        rankings = self._by_member(column)
-        needed = self._needed(sum(part.total for part in rankings), coverage)
+        parts = list(zip(self._by_member(column), anchors, strict=True))
+        needed = self._needed(sum(part.total for part, _ in parts), coverage)
         for _ in range(_HALVINGS):
             middle = 0.5 * (low + high)
-            mass = sum(
-                part.at_most(middle - anchor)
-                for part, anchor in zip(rankings, anchors, strict=True)
-            )
-            enough = mass >= needed
+            enough = sum(part.at_most(middle - anchor) for part, anchor in parts) >= needed
             high, low = np.where(enough, middle, high), np.where(enough, low, middle)
         return high
 

@@ -30,10 +30,8 @@ class ResolvedParameters:
     def fill(self, parameters: dict[str, Any]) -> dict[str, Any]:
         """Replace ``"auto"`` by these values, except for ``n_estimators``."""
         chosen = {**asdict(self), "n_estimators": parameters["n_estimators"]}
-        return {
-            name: chosen.get(name, value) if is_auto(value) else value
-            for name, value in parameters.items()
-        }
+        automatic = [name for name, value in parameters.items() if is_auto(value)]
+        return parameters | {name: chosen[name] for name in automatic if name in chosen}
 
 
 def is_auto(value: object) -> bool:

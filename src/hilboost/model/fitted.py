@@ -223,10 +223,8 @@ class FittedModel:
 
     def encode_target(self, y: object, n: int) -> Floats:
         """Encode the labels of n rows as (n, c); NaN for missing targets if the fit allows them."""
-        missing = (
-            self.learner.capabilities.takes_missing_targets and self.loss.additive_over_targets
-        )
-        return self.codec.encode(y, n, missing)
+        takes_missing = self.learner.capabilities.takes_missing_targets
+        return self.codec.encode(y, n, takes_missing and self.loss.additive_over_targets)
 
     def encode_inputs(self, X: Floats) -> Floats:
         """Convert validated inputs (n, d) to inputs of the base models."""

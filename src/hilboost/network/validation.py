@@ -66,10 +66,7 @@ def refuse_negative(matrix: Floats, what: str) -> None:
 def first_uneven_pair(matrix: Floats, tolerance: float) -> tuple[int, int] | None:
     """Return the first (i, j) whose entry differs from (j, i) by more than ``tolerance``."""
     uneven = np.abs(matrix - matrix.T) > tolerance
-    if not uneven.any():
-        return None
-    i, j = divmod(int(uneven.argmax()), len(matrix))
-    return i, j
+    return divmod(int(uneven.argmax()), len(matrix)) if uneven.any() else None
 
 
 def _refuse_rows(bad: Any, sentence: str) -> None:

@@ -143,10 +143,8 @@ class HierarchyEmbedding(ChoosingEmbedding):
 
     def metrics(self) -> Mapping[str, OutputMetric]:
         """Length of the path between the nodes, and share of equal nodes."""
-        return {
-            "path": OutputMetric("exact", self._minus_path),
-            "accuracy": OutputMetric("most_probable", equal),
-        }
+        path = OutputMetric("exact", self._minus_path)
+        return {"path": path, "accuracy": OutputMetric("most_probable", equal)}
 
     def _minus_path(self, labels: object, predicted: object) -> Floats:
         return -(minus_distance(self.encode(labels), self.encode(predicted)) ** 2)

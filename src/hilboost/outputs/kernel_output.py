@@ -253,9 +253,8 @@ class RowEmbedding(KernelEmbedding):
 
     def metrics(self) -> Mapping[str, OutputMetric]:
         """Mean squared error of the entries, such as pixels."""
-        return {
-            "mean_squared_error": OutputMetric(self.ways[0], self._on_checked(minus_mean_square))
-        }
+        measure = self._on_checked(minus_mean_square)
+        return {"mean_squared_error": OutputMetric(self.ways[0], measure)}
 
     def _candidates(self, labels: Floats) -> Candidates:
         return Candidates(labels, self.points(labels), self.norms(labels))

@@ -12,13 +12,7 @@ from hilboost.kernels import KERNEL_NAMES, Kernel
 from hilboost.kernels.registry import same_kernel
 from hilboost.outputs.kernel_output import KernelOutput
 
-_SAME = {
-    "image": "linear",
-    "images": "linear",
-    "vector": "linear",
-    "curve": "linear",
-    "sets": "label_set",
-}
+_SAME = {**dict.fromkeys(("image", "images", "vector", "curve"), "linear"), "sets": "label_set"}
 
 
 @cache

@@ -61,10 +61,8 @@ def read_parameters(
 ) -> dict[str, Any]:
     """Read what :func:`write_parameters` wrote; estimators validate the values."""
     require_kind(written, dict, "parameters")
-    renamed = {_RENAMED.get(name, name): value for name, value in written.items()}
-    return {
-        name: _read(name, value, n_features, reader, machine) for name, value in renamed.items()
-    }
+    named = {_RENAMED.get(name, name): value for name, value in written.items()}
+    return {name: _read(name, value, n_features, reader, machine) for name, value in named.items()}
 
 
 def _read(name: str, value: Any, n_features: int, reader: ValueReader, machine: Any) -> Any:

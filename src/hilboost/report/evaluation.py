@@ -164,9 +164,8 @@ class Rows:
         if fitted.codec.kind == "numbers":
             _check_numbers(fitted.loss, codes if weights is None else codes[weights > 0])
         if weights is None:
-            columns, raw, target = asides.arranged(
-                model, columns, raw, Target(codes, offset=offset)
-            )
+            target = Target(codes, offset=offset)
+            columns, raw, target = asides.arranged(model, columns, raw, target)
             return cls(model, columns, y, raw, target)
         kept = np.flatnonzero(weights)
         target = Target(codes, weights, offset=offset).rows(kept)

@@ -81,14 +81,11 @@ def scores_of_targets(
 ) -> list[dict[str, Any]]:
     """Compute R² of several targets (n, c) float64, NaN if missing: the mean, and that of each."""
     known = ~np.isnan(y)
-    each = [
-        (name, variance_explained(y[rows, k], mean[rows, k], weights[rows]))
-        for k, (name, rows) in enumerate(zip(names, known.T, strict=True))
-    ]
-    says = "fraction of the variance explained; 1 is best"
-    found = [
-        of_target(score("R²", r2, 0.0, "higher", says), name) for name, r2 in each if r2 is not None
-    ]
+    says, found = "fraction of the variance explained; 1 is best", []
+    for k, (name, rows) in enumerate(zip(names, known.T, strict=True)):
+        r2 = variance_explained(y[rows, k], mean[rows, k], weights[rows])
+        if r2 is not None:
+            found.append(of_target(score("R²", r2, 0.0, "higher", says), name))
     if found:
         average = float(np.mean([one["value"] for one in found]))
         says = "fraction of the variance explained, mean over the targets; 1 is best"
@@ -144,23 +141,16 @@ def _probability_scores(
     # Some versions of scikit-learn's log_loss warn if there are many classes.
     rows, labels = np.arange(len(codes)), np.arange(proba.shape[1])
     weighted = partial(np.average, weights=weights)
-    loss, loss_guess = (
-        float(weighted(-np.log(np.clip(p[rows, codes], _TINY, 1)))) for p in (proba, guess)
-    )
-    truth = codes[:, None] == labels
-    # As in scikit-learn, the sum over two classes is halved.
-    half, squares = (
-        (0.5, "squared error of the probability of a class")
-        if len(labels) <= 2
-        else (1.0, "squared error of the probabilities, summed over the classes")
-    )
-    brier, brier_guess = (
-        half * float(weighted(((p - truth) ** 2).sum(axis=1))) for p in (proba, guess)
-    )
+    truth, both = codes[:, None] == labels, (proba, guess)
+    loss = [weighted(-np.log(np.clip(p[rows, codes], _TINY, 1))) for p in both]
     says = "mean negative log of the predicted probability of the true class"
+    squares = "squared error of the probabilities, summed over the classes"
+    brier = [weighted(((p - truth) ** 2).sum(axis=1)) for p in both]
+    if len(labels) <= 2:  # as in scikit-learn, the sum over two classes is halved
+        squares, brier = "squared error of the probability of a class", [0.5 * b for b in brier]
     return [
-        score("log loss", loss, loss_guess, "lower", says),
-        score("Brier score", brier, brier_guess, "lower", squares),
+        score("log loss", loss[0], loss[1], "lower", says),
+        score("Brier score", brier[0], brier[1], "lower", squares),
     ]
 
 

@@ -135,13 +135,9 @@ def dependence_facts(
         at = np.stack([predict(sample.with_value(j, columns, row)) for row in grid["rows"]])
         low, high = _quantiles(at, [0.1, 0.9], sample.weights)
         mean = np.average(at, axis=1, weights=sample.weights)
+        lines = {"mean": mean.T, "low": low.T, "high": high.T}
         curves = [
-            {
-                "name": name,
-                "mean": mean[:, k].tolist(),
-                "low": low[:, k].tolist(),
-                "high": high[:, k].tolist(),
-            }
+            {"name": name} | {what: line[k].tolist() for what, line in lines.items()}
             for k, name in enumerate(names)
         ]
         found.append({"column": columns.names[j], **grid["facts"], "curves": curves})

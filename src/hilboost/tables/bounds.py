@@ -108,7 +108,7 @@ def stand_ins(bounds: Floats) -> Floats:
 
 def _fields(y: object) -> dict[str, Floats]:
     """Columns of numbers by name, (n,) each."""
-    columns = named_columns(y, "y")
+    columns = named_columns(y)
     if columns is None:
         structured = np.asarray(y)
         columns = {name: structured[name] for name in structured.dtype.names or ()}

@@ -142,18 +142,15 @@ def _of_list(X: object) -> Table | None:
     return _of_objects(np.array(X, dtype=object))
 
 
-def named_columns(values: object, what: str) -> dict[str, Any] | None:
-    """Return the columns of a data frame by name, or ``None`` for other objects."""
-    if isinstance(values, (np.ndarray, list, tuple)) or len(getattr(values, "shape", ())) == 1:
+def named_columns(y: object) -> dict[str, Any] | None:
+    """Return the columns of a data frame of targets by name, or ``None`` for other objects."""
+    if isinstance(y, (np.ndarray, list, tuple)) or len(getattr(y, "shape", ())) == 1:
         return None
-    frame = _frame(values, what)
+    frame = _frame(y, "y")
     if frame is None:
         return None
-    columns = frame.iter_columns()
-    return {
-        str(column.name): as_array(column.to_native(), f"{what}[{column.name!r}]")
-        for column in columns
-    }
+    columns = ((column.name, column.to_native()) for column in frame.iter_columns())
+    return {str(name): as_array(values, f"y[{name!r}]") for name, values in columns}
 
 
 def _frame(X: object, what: str = "X") -> Any:

@@ -45,31 +45,24 @@ class LabelContract(ModelContract):
                 nearest = take_labels(decoded, (norms - 2 * products).argmin(axis=1))
                 ensure_same_labels(found, nearest, "The nearest candidate must be chosen.")
                 continue
-            ensure_close(
-                (embedding.encode(found) * raw).sum(axis=1) / _lengths(embedding.norms(found)),
-                (products / _lengths(norms)).max(axis=1),
-                "The candidate at the smallest angle must be chosen.",
-                rtol=1e-9,
-                atol=1e-9,
-            )
+            along = (embedding.encode(found) * raw).sum(axis=1) / _lengths(embedding.norms(found))
+            said = "The candidate at the smallest angle must be chosen."
+            ensure_close(along, (products / _lengths(norms)).max(axis=1), said, 1e-9, 1e-9)
         numbers = np.arange(len(raw))[::-1]
-        ensure_same_labels(
-            embedding.decode(raw, embedding.ways[0], Choice(candidates, [[i] for i in numbers])),
-            take_labels(decoded, numbers),
-            "The chosen candidate must be allowed for the row.",
-        )
+        only = Choice(candidates, [[i] for i in numbers])
+        found = embedding.decode(raw, embedding.ways[0], only)
+        said = "The chosen candidate must be allowed for the row."
+        ensure_same_labels(found, take_labels(decoded, numbers), said)
 
     def test_candidates_that_cannot_be_chosen_from_are_refused(self) -> None:
         """Empty lists, invalid indices, invalid types and invalid labels raise errors."""
         embedding, labels, raw = self.fitted()
         n = len(raw)
         some = [[0], [1], [], *([[0]] * (n - 3))]
+        lacks = "must contain the index of at least one candidate"
         refused = [
             (Choice(labels[:0]), "candidates is empty; pass at least one"),
-            (
-                Choice(labels, some),
-                r"allowed\[2\] must contain the index of at least one candidate",
-            ),
+            (Choice(labels, some), rf"allowed\[2\] {lacks}"),
             (Choice(labels, [[n]] * n), rf"allowed\[0\] contains index {n}; candidates have"),
             (Choice(_with_odd(labels, None)), "row 3"),
         ]

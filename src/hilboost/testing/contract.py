@@ -86,13 +86,9 @@ class Contract:
         -------
         tuple of str
         """
-        names = {
-            name: None
-            for base in reversed(cls.__mro__)
-            for name in vars(base)
-            if name.startswith("test_")
-        }
-        return tuple(name for name in names if callable(getattr(cls, name)))
+        names = dict.fromkeys(name for base in reversed(cls.__mro__) for name in vars(base))
+        tests = (name for name in names if name.startswith("test_"))
+        return tuple(name for name in tests if callable(getattr(cls, name)))
 
     def run(self, checks: Iterable[str] | None = None) -> None:
         """Run checks until one fails.
@@ -138,10 +134,8 @@ def ensure_close(
     both are 0, the entries must be equal.
     """
     found, expected = np.asarray(found), np.asarray(expected)
-    ensure(
-        found.shape == expected.shape,
-        f"{sentence} The shape is {found.shape}; expected {expected.shape}.",
-    )
+    said = f"{sentence} The shape is {found.shape}; expected {expected.shape}."
+    ensure(found.shape == expected.shape, said)
     wrong = ~np.isclose(found, expected, rtol=rtol, atol=atol, equal_nan=True)
     if wrong.any():
         first = tuple(int(i) for i in np.argwhere(wrong)[0])
@@ -157,19 +151,15 @@ def ensure_same_labels(found: Any, expected: Any, sentence: str) -> None:
     ``sentence``: first sentence of the message.
     """
     if isinstance(found, np.ndarray) and isinstance(expected, np.ndarray):
-        ensure(
-            found.dtype == expected.dtype,
-            f"{sentence} The dtype is {found.dtype}; expected {expected.dtype}.",
-        )
+        said = f"{sentence} The dtype is {found.dtype}; expected {expected.dtype}."
+        ensure(found.dtype == expected.dtype, said)
         if found.dtype.kind in "biufc":
             ensure_close(found, expected, sentence, rtol=1e-9, atol=1e-9)
         else:
             ensure(np.array_equal(found, expected), f"{sentence} Got {found!r:.200}.")
         return
-    ensure(
-        isinstance(found, np.ndarray) == isinstance(expected, np.ndarray),
-        f"{sentence} Got a {type(found).__name__}; expected a {type(expected).__name__}.",
-    )
+    said = f"{sentence} Got a {type(found).__name__}; expected a {type(expected).__name__}."
+    ensure(isinstance(found, np.ndarray) == isinstance(expected, np.ndarray), said)
     ensure(found == expected, f"{sentence} Got {found!r:.200}; expected {expected!r:.200}.")
 
 
@@ -184,10 +174,8 @@ def ensure_raises(
     try:
         call()
     except kind as error:
-        ensure(
-            re.search(pattern, str(error)),
-            f"{sentence} The message is {str(error)!r}; it must match {pattern!r}.",
-        )
+        said = f"{sentence} The message is {str(error)!r}; it must match {pattern!r}."
+        ensure(re.search(pattern, str(error)), said)
         return
     except Exception as error:
         raise AssertionError(

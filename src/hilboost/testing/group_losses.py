@@ -116,12 +116,8 @@ class GroupLossContract(GradientContract):
         keep = np.arange(len(raw)) % 3 > 0
         without = self._all(loss, target.rows(keep), raw[keep])
         zeros = Target(target.y, keep.astype(np.float64))
-        ensure_close(
-            self._all(loss, zeros, raw)[keep],
-            without,
-            "Rows of zero weight must not have an effect on others.",
-            **_TOLERANCE,
-        )
+        said = "Rows of zero weight must not have an effect on others."
+        ensure_close(self._all(loss, zeros, raw)[keep], without, said, **_TOLERANCE)
 
     @staticmethod
     def _all(loss: Loss, target: Target, raw: Floats) -> Floats:

@@ -120,12 +120,8 @@ class KernelContract(ModelContract):
             diag, K = kernel.diag(X), kernel.block(X, X)
             ensure(diag.shape == (40,), f"diag must return shape (a,); got {diag.shape}.")
             ensure(diag.dtype == np.float64, f"diag must return float64; got {diag.dtype}.")
-            ensure_close(
-                diag,
-                np.diagonal(K),
-                "diag must equal the diagonal of block.",
-                atol=limit * np.abs(K).max(),
-            )
+            said, atol = "diag must equal the diagonal of block.", limit * np.abs(K).max()
+            ensure_close(diag, np.diagonal(K), said, atol=atol)
 
     def test_single_precision_is_close_to_double(self) -> None:
         """``block`` returns the dtype of the rows, and float32 blocks are close to float64 ones."""
@@ -136,12 +132,8 @@ class KernelContract(ModelContract):
         for block, dtype in ((single, np.float32), (double, np.float64)):
             said = f"block must return the dtype of the rows, {dtype.__name__}; got {block.dtype}."
             ensure(block.dtype == dtype, said)
-        ensure_close(
-            single,
-            double,
-            "block in float32 must be close to block in float64.",
-            atol=self.single * np.abs(double).max(),
-        )
+        said = "block in float32 must be close to block in float64."
+        ensure_close(single, double, said, atol=self.single * np.abs(double).max())
 
     def test_rows_are_not_changed(self) -> None:
         """``block`` and ``diag`` do not modify rows in either memory layout."""
@@ -217,12 +209,9 @@ class KernelContract(ModelContract):
         predicted = self.build(regularization=_PENALTY).fit(X, y).predict(X)
         K = np.asarray(self.make().block(X, X))
         weights = np.linalg.solve(K + _PENALTY * np.eye(len(K)), y - y.mean())
-        ensure_close(
-            predicted,
-            y.mean() + K @ weights,
-            "A kernel machine with this kernel must equal kernel ridge regression.",
-            atol=1e-6 * max(1.0, np.abs(y).max()),
-        )
+        said = "A kernel machine with this kernel must equal kernel ridge regression."
+        atol = 1e-6 * max(1.0, np.abs(y).max())
+        ensure_close(predicted, y.mean() + K @ weights, said, atol=atol)
 
 
 def symmetric_weights(n: int) -> Floats:  # (n, n) float64

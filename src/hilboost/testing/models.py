@@ -188,11 +188,7 @@ class BoostingContract(ModelContract):
     takes_samples: bool = True
     continues: bool = True
     monotone: bool = True
-    _plain: ClassVar[dict[str, Any]] = {
-        "n_estimators": 5,
-        "early_stopping": False,
-        "random_state": 0,
-    }
+    _plain: ClassVar[Any] = {"n_estimators": 5, "early_stopping": False, "random_state": 0}
 
     def test_training_loss_falls(self) -> None:
         """The training loss decreases, in each stage if :attr:`monotone` is set."""

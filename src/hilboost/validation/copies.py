@@ -75,7 +75,7 @@ def _targets(y: object) -> list[tuple[object, NDArray[Any]]]:
         return [(name, y[name]) for name in y.dtype.names]
     try:
         named: list[tuple[object, NDArray[Any]]] = []
-        columns = named_columns(y, "y")
+        columns = named_columns(y)
         if columns is not None:
             named = [(name, np.asarray(column)) for name, column in columns.items()]
         else:

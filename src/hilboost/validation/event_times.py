@@ -53,7 +53,7 @@ def events_in(y: object) -> tuple[Floats, Floats] | None:
             return None
         fields = {name: _plain(y[name], f"y[{name!r}]") for name in y.dtype.names}
         return _of_fields(fields)
-    columns = named_columns(y, "y")
+    columns = named_columns(y)
     if columns is None:
         return None
     fields = {name: _plain(column, f"y[{name!r}]") for name, column in columns.items()}

@@ -44,17 +44,14 @@ def check_columns(estimator: Any, names: Sequence[str] | None, d: int, *, reset:
         return
     fitted = getattr(estimator, "feature_names_in_", None)
     name = type(estimator).__name__
-    if fitted is None and names is not None:
-        warn_caller(
-            f"X has feature names, but {name} was fitted without feature names", UserWarning
-        )
-    elif fitted is not None and names is None:
-        warn_caller(
-            f"X does not have valid feature names, but {name} was fitted with feature names",
-            UserWarning,
-        )
-    elif fitted is not None and names is not None:
+    if fitted is not None and names is not None:
         _compare_names(fitted.tolist(), list(names))
+    elif names is not None:
+        told = f"X has feature names, but {name} was fitted without feature names"
+        warn_caller(told, UserWarning)
+    elif fitted is not None:
+        told = f"X does not have valid feature names, but {name} was fitted with feature names"
+        warn_caller(told, UserWarning)
     if d != estimator.n_features_in_:
         raise InvalidData(
             f"X has {d} features, but {name} is expecting {estimator.n_features_in_} features as "

@@ -36,7 +36,7 @@ def check_times(y: object, n: int, intervals: bool = True) -> tuple[Floats, Floa
     if events is None:
         refuse_pairs(y, n)
         lower, upper = _of_bounds(np.asarray(as_array(y, "y")))
-        if named_columns(y, "y") is None:
+        if named_columns(y) is None:
             events = events_in_columns(lower, upper, intervals)
         upper = np.where(np.isnan(upper), np.inf, upper)
         cause = np.ones(len(lower))

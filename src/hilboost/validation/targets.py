@@ -265,12 +265,7 @@ def _refuse_objects(y: np.ndarray) -> None:
     """Reject an array of objects that are not text, and name the dtype to which to convert it."""
     if y.dtype.kind != "O" or all(isinstance(label, str | Collection) for label in y):
         return
-    kinds: dict[str, Any] = {
-        "bool": (bool, np.bool_),
-        "int": Integral,
-        "float": Real,
-        "str": object,
-    }
+    kinds: Any = {"bool": (bool, np.bool_), "int": Integral, "float": Real, "str": object}
     dtype = next(name for name, kind in kinds.items() if all(isinstance(x, kind) for x in y))
     odd = next(label for label in y if not isinstance(label, str))
     raise InvalidData(
