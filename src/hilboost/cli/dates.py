@@ -8,7 +8,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from hilboost.cli.errors import CliError, note
-from hilboost.core.errors import first_few
+from hilboost.core.errors import first_few, first_true
 from hilboost.core.words import counted
 from hilboost.tables.number_text import COMPACT_DAY, DATE, MONTH_NAMED, YEAR_LAST
 
@@ -174,8 +174,7 @@ def as_times(column: pd.Series[Any], order: str | None = None) -> pd.Series[Any]
     if types.is_numeric_dtype(column):
         return column
     parsed = _parsed(column, _order_of(column, order)).dt.tz_localize(None)
-    if parsed.isna().any():
-        row = int(parsed.isna().to_numpy().argmax())
+    if (row := first_true(parsed.isna().to_numpy())) is not None:
         raise CliError(
             f"Column '{column.name}' of --time must contain numbers or dates, but data row "
             f"{row + 1} contains '{column.iloc[row]}'; replace it by a date."

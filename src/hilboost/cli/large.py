@@ -11,6 +11,7 @@ from hilboost.cli.jobs import completed, fit_summary, new_model, saved_fit
 from hilboost.cli.number_text import cause_of
 from hilboost.cli.options import FitJob
 from hilboost.cli.task import MAX_INTEGER_CLASSES, choose_task, refuse_offset_of_classes
+from hilboost.core.errors import first_true
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -70,9 +71,8 @@ def _target(dataset: Any, target: str) -> "pd.Series[Any]":
     if target not in dataset.schema.names and "," in target:
         raise UsageError("--target with several columns is not supported with --stream or --dask.")
     column = pd.Series(values_of(dataset, target), name=target)
-    if column.isna().any():
-        row = int(column.isna().to_numpy().argmax()) + 1
-        raise CliError(f"The target '{target}' is empty in data row {row}; remove such rows.")
+    if (row := first_true(column.isna().to_numpy())) is not None:
+        raise CliError(f"The target '{target}' is empty in data row {row + 1}; remove such rows.")
     return column
 
 

@@ -228,12 +228,10 @@ def _columns(model: Any) -> list[dict[str, Any]]:
 def _lines(facts: dict[str, Any]) -> list[str]:
     lines = [f"{facts['class']}, loss {facts['loss']}"]
     n_stages = facts["n_stages"] or 0
-    stages = counted(n_stages, "stage")
+    stages, size = counted(n_stages, "stage"), counted(facts["n_columns"], "column")
     if facts["n_leaves"] is not None:
         stages += f" with {facts['n_leaves']} leaves in total"
-    lines.append(
-        f"{stages}; {counted(facts['n_columns'], 'column')}; {facts['bytes'] / 1000:.0f} kB"
-    )
+    lines.append(f"{stages}; {size}; {facts['bytes'] / 1000:.0f} kB")
     if facts["classes"] is not None:
         lines.append(f"classes: {first_few(facts['classes'], str)}")
     if facts["history"] is not None:
@@ -241,9 +239,7 @@ def _lines(facts: dict[str, Any]) -> list[str]:
     kernel = facts["kernel"]
     if kernel is not None:
         noise = kernel["regularization"]
-        lines.append(
-            f"kernel: {kernel['text']}" + (f"; λ {noise:.4g}" if noise is not None else "")
-        )
+        lines.append(f"kernel: {kernel['text']}{'' if noise is None else f'; λ {noise:.4g}'}")
     chosen = [f"{p['name']}={p['value']}" for p in facts["parameters"] if p["chosen"]]
     lines.append(f"non-default parameters: {', '.join(chosen) or 'none'}")
     became = [f"{p['name']}={p['became']}" for p in facts["parameters"] if p["became"] is not None]

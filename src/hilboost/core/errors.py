@@ -170,6 +170,21 @@ def errors_of(argument: str) -> Iterator[None]:
         raise InvalidType(f"{argument}: {error}") from error
 
 
+def first_true(bad: Any) -> int | None:
+    """Return the position of the first entry that is true, such as a row to name in a message.
+
+    Parameters
+    ----------
+    bad : (n,) bool
+
+    Returns
+    -------
+    int or None
+        ``None`` if there is none.
+    """
+    return int(bad.argmax()) if bad.any() else None
+
+
 def shown(value: Any) -> str:
     """Return the representation of a value for a message: one short line, never a whole array.
 

@@ -15,7 +15,7 @@ from sklearn.utils import _safe_indexing
 
 from hilboost.core.callback import Callback
 from hilboost.core.dtypes import Floats, PerRow
-from hilboost.core.errors import InvalidData, unknown_name
+from hilboost.core.errors import InvalidData, first_true, unknown_name
 from hilboost.core.exchange import Exchange
 from hilboost.core.output_space import Choice, Embedding
 from hilboost.estimators.base import BoostingEstimator
@@ -348,8 +348,7 @@ class OutputKernelEstimator(OutputQuality, RegressorMixin, CandidateSets, Boosti
 
 def _refuse_unfinished(raw: Floats) -> None:
     """Reject points that are not finite, because they have no pre-images."""
-    if not np.isfinite(raw).all():
-        row = int(np.flatnonzero(~np.isfinite(raw).all(axis=1))[0])
+    if (row := first_true(~np.isfinite(raw).all(axis=1))) is not None:
         raise InvalidData(
             f"the point predicted for row {row} of X is not finite; check the values of this row "
             "and, if the model was loaded, its file."

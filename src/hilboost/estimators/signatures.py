@@ -196,12 +196,8 @@ def _others_with(cls: object, name: str) -> list[str]:
 
     known = [getattr(estimators, one) for one in estimators.__all__]
     same = [one for one in known if traits(one) == traits(cls)]
-    return [
-        f"{one.__name__}({own}=...)"
-        for one in same
-        for own in same_parameters(name)
-        if own in one._get_param_names()
-    ]
+    pairs = [(one, own) for one in same for own in same_parameters(name)]
+    return [f"{one.__name__}({own}=...)" for one, own in pairs if own in one._get_param_names()]
 
 
 def _unknown_of_prediction(model: object, method: str, argument: str) -> str:

@@ -70,10 +70,8 @@ def scalar_trees(stage: int, number: int, term: Term) -> list[ScalarTree]:
     """Return one tree for each output of a term whose model is a :class:`Tree`."""
     tree: Any = term.model
     values = term.coefficient * tree.values
-    outputs = range(term.columns.start, term.columns.stop)
-    return [
-        ScalarTree(stage, number, output, tree, values[:, k]) for k, output in enumerate(outputs)
-    ]
+    outputs = enumerate(range(term.columns.start, term.columns.stop))
+    return [ScalarTree(stage, number, output, tree, values[:, k]) for k, output in outputs]
 
 
 def constant_tree(output: int) -> ScalarTree:

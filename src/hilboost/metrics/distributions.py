@@ -9,7 +9,7 @@ import numpy as np
 
 from hilboost.core.distribution import check_coverage
 from hilboost.core.dtypes import Floats, PerRow
-from hilboost.core.errors import IncompatibleParts, InvalidData, shown
+from hilboost.core.errors import IncompatibleParts, InvalidData, first_true, shown
 from hilboost.core.metric import Metric, MetricParts
 from hilboost.core.target import Target
 from hilboost.distributions import Distribution
@@ -58,9 +58,7 @@ class _Score(Metric):
         """
         y = y if holds_bounds(y) else np.asarray(y)
         scores = self._scores(_distributions(estimator, X, self.names[0]), y)
-        unknown = np.isnan(scores)
-        if unknown.any():
-            row = int(np.argmax(unknown))
+        if (row := first_true(np.isnan(scores))) is not None:
             raise InvalidData(f"y contains NaN in row {row}; remove rows without a target.")
         weight = None if sample_weight is None else _weights(sample_weight, len(scores))
         return -float(np.average(scores, weights=weight))

@@ -133,9 +133,8 @@ _LOSSES = (
     "hinge hinge_loss",
     "huber huber_loss",
 )
-_SYNONYMS = {
-    word: names for names in (row.split() for row in (*_METRICS, *_LOSSES)) for word in names
-}
+_ROWS = [row.split() for row in (*_METRICS, *_LOSSES)]
+_SYNONYMS = {word: names for names in _ROWS for word in names}
 """Names of each metric here and in other libraries, in lower case, by each of these names."""
 
 _TARGETS = {"groups": "rankings", "survival": "survival times"}

@@ -31,9 +31,8 @@ class Concordance(Metric):
     def parts(self, target: Target, predicted: Floats) -> MetricParts:
         """Fraction of the pairs of each stratum, weighted by the number of pairs."""
         strata = target.y[:, 3]
-        found = [
-            _pairs(target.rows(strata == s), predicted[strata == s]) for s in np.unique(strata)
-        ]
+        parts = (strata == s for s in np.unique(strata))
+        found = [_pairs(target.rows(here), predicted[here]) for here in parts]
         totals = np.array([one for one in found if one[2] > 0]).reshape(-1, 3)
         return MetricParts((totals[:, 0] + 0.5 * totals[:, 1]) / totals[:, 2], totals[:, 2])
 

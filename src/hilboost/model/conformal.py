@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidData, first_few
+from hilboost.core.errors import InvalidData, first_few, first_true
 from hilboost.distributions import CalibratedDistribution, Distribution
 from hilboost.distributions.interpolated import knots_of
 from hilboost.model.additive import AdditiveModel, members_of
@@ -160,8 +160,7 @@ class Calibration:
         listed, given = names.tolist(), groups.tolist()
         number = {name: k for k, name in enumerate(listed)}
         found = np.array([number.get(group, -1) for group in given], dtype=np.int64)
-        if (found < 0).any():
-            row = int((found < 0).argmax())
+        if (row := first_true(found < 0)) is not None:
             if self.by_class:
                 raise InvalidData(
                     f"class {given[row]!r:.60} has no calibration rows; call calibrate "

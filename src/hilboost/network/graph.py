@@ -9,7 +9,7 @@ import scipy.linalg
 import scipy.sparse
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidData, InvalidParameter, shown
+from hilboost.core.errors import InvalidData, InvalidParameter, first_true, shown
 from hilboost.kernels.validation import is_integer
 from hilboost.network.validation import as_array, as_matrix, first_uneven_pair, refuse_negative
 
@@ -64,10 +64,9 @@ def _checked_pairs(table: Any, n_vertices: int) -> Any:
                     )
         table = table.astype(np.int64)
     unknown = (table < 0) | (table >= n_vertices)
-    if unknown.any():
-        row = int(np.flatnonzero(unknown.any(axis=1))[0])
+    if (bad := first_true(unknown.any(axis=1))) is not None:
         raise InvalidData(
-            f"link {row} contains vertex {int(table[row][unknown[row]][0])}; vertices must be 0 to "
+            f"link {bad} contains vertex {int(table[bad][unknown[bad]][0])}; vertices must be 0 to "
             f"{n_vertices - 1}, the row indices of X."
         )
     loops = np.flatnonzero(table[:, 0] == table[:, 1])

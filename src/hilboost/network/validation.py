@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidData
+from hilboost.core.errors import InvalidData, first_true
 from hilboost.tables.arrays import without_mask
 from hilboost.tables.number_text import is_numeric
 from hilboost.tables.sparse import check_sparse
@@ -70,8 +70,8 @@ def first_uneven_pair(matrix: Floats, tolerance: float) -> tuple[int, int] | Non
 
 
 def _refuse_rows(bad: Any, sentence: str) -> None:
-    if bad.any():
-        raise InvalidData(f"{sentence} in row {int(np.flatnonzero(bad.any(axis=1))[0])}.")
+    if (row := first_true(bad.any(axis=1))) is not None:
+        raise InvalidData(f"{sentence} in row {row}.")
 
 
 def _first_uneven_row(table: Any) -> str:

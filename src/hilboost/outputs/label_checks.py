@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidData, InvalidParameter, shown
+from hilboost.core.errors import InvalidData, InvalidParameter, first_true, shown
 from hilboost.core.plain_values import as_python
 from hilboost.core.words import counted
 from hilboost.kernels.validation import is_integer
@@ -39,9 +39,7 @@ def as_rows(labels: Any, what: str = "Y", width: int | None = None) -> Floats:
             f"{what} must contain one row of numbers per sample; got shape {rows.shape}."
         )
     rows = np.ascontiguousarray(rows.reshape(len(rows), -1))
-    bad = ~np.isfinite(rows).all(axis=1)
-    if bad.any():
-        row = int(np.flatnonzero(bad)[0])
+    if (row := first_true(~np.isfinite(rows).all(axis=1))) is not None:
         raise InvalidData(
             f"{what} contains NaN or infinity in row {row}; outputs must be finite numbers. Remove "
             "or impute such rows."
@@ -118,8 +116,8 @@ def count_rows(labels: object, meaning: str, what: str = "Y") -> int:
 
 def refuse_rows(bad: NDArray[np.bool_], sentence: Callable[[int], str]) -> None:
     """Raise an error about the first row that is ``bad``, (n,), with the message ``sentence``."""
-    if bad.any():
-        raise InvalidData(sentence(int(np.flatnonzero(bad)[0])))
+    if (row := first_true(bad)) is not None:
+        raise InvalidData(sentence(row))
 
 
 def in_words(numbers: Sequence[Any] | NDArray[Any]) -> str:

@@ -69,14 +69,11 @@ def _read(name: str, value: Any, n_features: int, reader: ValueReader, machine: 
     if name in _CONSTRAINTS:
         require(value == plain_constraint(value), name)
         return value
-    if name == "kernel" and isinstance(value, dict):
-        return read_kernel(value, n_features, reader)
-    if name == "kernel" and isinstance(value, list):
+    if name in ("kernel", "learner") and isinstance(value, list):
         listed = require_list(value, (dict, str), name)
         return [_read(name, one, n_features, reader, machine) for one in listed]
-    if name == "learner" and isinstance(value, list):
-        require(not any(isinstance(one, list) for one in value), name)
-        return [_read(name, one, n_features, reader, machine) for one in value]
+    if name == "kernel" and isinstance(value, dict):
+        return read_kernel(value, n_features, reader)
     if name == "learner" and isinstance(value, dict) and set(value) == {"machine"}:
         made = machine(**read_parameters(value["machine"], n_features, reader, machine))
         made._validate_params()

@@ -213,13 +213,9 @@ class ValueReader:
             name, values = written["own"], written["values"]
             if values is None:
                 return loss_classes()[name]
-            arguments: dict[str, Any] = require_kind(values, dict, "a value")
-            return _own(require_kind(name, str, "a value"))(
-                **{
-                    _RENAMED.get(key, key): self.read(item, depth + 1)
-                    for key, item in arguments.items()
-                }
-            )
+            given: dict[str, Any] = require_kind(values, dict, "a value")
+            parts = {_RENAMED.get(key, key): self.read(given[key], depth + 1) for key in given}
+            return _own(require_kind(name, str, "a value"))(**parts)
         require(len(written) == 1, "a value")
         ((kind, content),) = written.items()
         if kind == "array":

@@ -39,12 +39,10 @@ def interval_facts(
         rows.append(row | _of_intervals(ends, y, weights))
     if found is None and all(row["calibrated"] is None for row in rows):
         return None
-    mean_std = None if found is None else columns.mean(found[1])
-    text = (
-        _source(model.fitted_)
-        if mean_std is None
-        else f"mean standard deviation {number_text(mean_std)}"
-    )
+    if found is None:
+        return {"coverage": rows, "mean_std": None, "text": _source(model.fitted_)}
+    mean_std = columns.mean(found[1])
+    text = f"mean standard deviation {number_text(mean_std)}"
     return {"coverage": rows, "mean_std": mean_std, "text": text}
 
 

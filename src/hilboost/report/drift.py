@@ -86,9 +86,8 @@ def _column(
 
 def _texts(values: NDArray[Any]) -> NDArray[Any]:
     """Levels as text; missing values are an empty text, which shortened levels never are."""
-    return np.array(
-        ["" if v is None or v != v else shortened(v) or "''" for v in values], dtype=str
-    )
+    texts = ("" if v is None or v != v else shortened(v) or "''" for v in values)
+    return np.array(list(texts), dtype=str)
 
 
 def _levels(before: NDArray[Any], now: NDArray[Any]) -> dict[str, Any]:

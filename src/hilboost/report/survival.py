@@ -306,12 +306,8 @@ def _incidences(
 
 
 def _facts_of(seen: Seen, predicted: Incidence | None, cause: int) -> dict[str, Any]:
-    found: dict[str, Any] = {
-        "cause": cause,
-        "n_events": int(seen.events(cause).sum()),
-        "curves": None,
-        "scores": [],
-    }
+    n = int(seen.events(cause).sum())
+    found: dict[str, Any] = {"cause": cause, "n_events": n, "curves": None, "scores": []}
     if predicted is None:
         return found
     risk = predicted(grid(seen)).mean(axis=1, keepdims=True)

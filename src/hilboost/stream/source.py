@@ -25,11 +25,8 @@ from hilboost.tables.text_columns import TextColumn, TextSums, warn_of_texts
 
 BATCH_ROWS, _FEWEST_ROWS, _BATCH_CELLS = 65_536, 1024, 2**22
 # With buffers in advance, the whole file would be in memory at the end of a pass.
-_PARQUET = arrow_dataset.ParquetFileFormat(
-    default_fragment_scan_options=arrow_dataset.ParquetFragmentScanOptions(
-        use_buffered_stream=True, pre_buffer=False
-    )
-)
+_SCAN = arrow_dataset.ParquetFragmentScanOptions(use_buffered_stream=True, pre_buffer=False)
+_PARQUET = arrow_dataset.ParquetFileFormat(default_fragment_scan_options=_SCAN)
 
 
 def dataset_of(source: Any, folder: Path) -> Any:
@@ -95,11 +92,9 @@ def _united(schemas: dict[str, Any]) -> Any:
     texts = {field.name for schema in schemas.values() for field in schema if _is_text(field.type)}
     for file, schema in schemas.items():
         _refuse_repeated_names(schema, repr(file))
-        kept = [
-            _as_text(field) if field.name in texts else field
-            for field in schema
-            if field.name not in index_names(schema)
-        ]
+        index = index_names(schema)
+        fields = [field for field in schema if field.name not in index]
+        kept = [_as_text(field) if field.name in texts else field for field in fields]
         try:
             united = pa.unify_schemas([united, pa.schema(kept)], promote_options="permissive")
         except pa.ArrowException as error:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidData, first_few
+from hilboost.core.errors import InvalidData, first_few, first_true
 from hilboost.tables.arrays import frame_columns
 from hilboost.tables.reading import as_array, named_columns
 
@@ -71,8 +71,7 @@ def check_bounds(y: object, n: int) -> Floats:
         (np.isinf(lower) & np.isinf(upper), "no bound is finite; remove the row"),
         (beyond, "the target is not above entry and up to limit; correct these"),
     ):
-        if bad.any():
-            row = int(np.argmax(bad))
+        if (row := first_true(bad)) is not None:
             values = zip(_NAMES, (lower, upper, entry, limit), strict=True)
             known = ", ".join(f"{name} {column[row]:g}" for name, column in values)
             raise InvalidData(f"in row {row} of y ({known}), {why}.")
@@ -132,9 +131,7 @@ def _interval(fields: dict[str, Floats]) -> tuple[Floats, Floats]:
     if "lower" in fields:
         return fields["lower"], np.where(np.isnan(fields["upper"]), np.inf, fields["upper"])
     event, time = fields["event"], fields["time"]
-    bad = ~np.isin(event, (0, 1)) | ~np.isfinite(time)
-    if bad.any():
-        row = int(np.argmax(bad))
+    if (row := first_true(~np.isin(event, (0, 1)) | ~np.isfinite(time))) is not None:
         raise InvalidData(
             f"in row {row} of y, event is {event[row]:g} and time {time[row]:g}; pass True or 1 "
             "for an event, False or 0 for a censored row, and a finite time."

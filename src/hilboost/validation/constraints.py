@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from hilboost.core.errors import InvalidParameter, first_few, shown
+from hilboost.core.errors import InvalidParameter, first_few, first_true, shown
 from hilboost.core.words import counted
 from hilboost.tables.schema import positions
 
@@ -47,8 +47,7 @@ def monotonic_directions(given: Any, d: int, names: Sequence[str] | None) -> tup
     if directions.dtype.kind not in "biuf":  # text among numbers makes all of them text
         directions = np.array(list(given), dtype=object)
     known = np.array([direction in (-1, 0, 1) for direction in directions.tolist()], dtype=bool)
-    if not known.all():
-        column = int(np.flatnonzero(~known)[0])
+    if (column := first_true(~known)) is not None:
         where = column if names is None else repr(str(names[column]))
         raise InvalidParameter(
             f"monotonic_cst has {directions.tolist()[column]!r} for column {where}; it must be "

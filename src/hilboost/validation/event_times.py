@@ -10,7 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import DataWarning, InvalidData, first_few, shown, warn_caller
+from hilboost.core.errors import (
+    DataWarning,
+    InvalidData,
+    first_few,
+    first_true,
+    shown,
+    warn_caller,
+)
 from hilboost.core.words import counted, with_article
 from hilboost.tables.arrays import refuse_dates_and_complex
 from hilboost.tables.reading import as_array, named_columns
@@ -275,8 +282,7 @@ def _causes(name: str, column: NDArray[Any]) -> Floats:
         (cause < 0, "is negative; causes are numbered from 1 on, and 0 stands for censored rows"),
         (cause % 1 != 0, "is not a whole number; pass 1 for events and 0 for censored rows"),
     ):
-        if bad.any():
-            row = int(np.argmax(bad))
+        if (row := first_true(bad)) is not None:
             raise InvalidData(f"the event of row {row} of y ({name!r}), {cause[row]:g}, {why}.")
     if cause.max(initial=0) > MOST_CAUSES:
         raise InvalidData(

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats, PerRow
-from hilboost.core.errors import DataWarning, InvalidData, shown, warn_caller
+from hilboost.core.errors import DataWarning, InvalidData, first_true, shown, warn_caller
 from hilboost.core.target import Target
 from hilboost.tables.columns import is_missing_value
 from hilboost.tables.reading import as_array
@@ -133,8 +133,7 @@ def check_positions(positions: object, n: int) -> NDArray[np.int64] | None:
     check_one_per_row(found, n, "positions must hold one whole number")
     found = as_numbers(found, "positions")
     bad = ~(found >= 0) | (found != np.rint(found)) | (found > _LAST_POSITION)
-    if bad.any():
-        row = int(np.argmax(bad))
+    if (row := first_true(bad)) is not None:
         raise InvalidData(
             f"positions must be whole numbers from 0 to {_LAST_POSITION}; row {row} has "
             f"{found[row]:g}."

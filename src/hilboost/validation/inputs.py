@@ -63,10 +63,8 @@ def _compare_names(fitted: list[str], names: list[str]) -> None:
     if fitted == names:
         return
     unseen, missing = set(names) - set(fitted), set(fitted) - set(names)
-    parts = [
-        *([f"lacks {_columns(missing)} of the fit"] if missing else []),
-        *([f"has {_columns(unseen)}, which the fit did not have"] if unseen else []),
-    ]
+    parts = [f"lacks {_columns(missing)} of the fit"] if missing else []
+    parts += [f"has {_columns(unseen)}, which the fit did not have"] if unseen else []
     advice = "pass the columns in model.feature_names_in_"
     if not missing:
         advice = "pass X[list(model.feature_names_in_)]"

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats, PerRow
-from hilboost.core.errors import InvalidData, shown
+from hilboost.core.errors import InvalidData, first_true, shown
 from hilboost.tables.reading import as_array, named_columns
 from hilboost.validation.choices import check_one_per_row
 from hilboost.validation.event_times import FORMS, events_in, events_in_columns, refuse_pairs
@@ -77,8 +77,7 @@ def _of_bounds(y: NDArray[Any]) -> tuple[Floats, Floats]:
 
 
 def _refuse(bad: NDArray[np.bool_], values: Floats, why: str) -> None:
-    if bad.any():
-        row = int(np.argmax(bad))
+    if (row := first_true(bad)) is not None:
         raise InvalidData(f"the time of row {row} of y, {values[row]:g}, {why}.")
 
 
@@ -87,9 +86,7 @@ def check_at(times: object) -> Floats:
     found = np.asarray(times if np.isscalar(times) else as_array(times, "times"))
     if found.ndim != 1 or not len(found) or found.dtype.kind not in "iuf":
         raise InvalidData(f"times must be a list of one or more numbers; got {shown(times)}.")
-    bad = ~(found >= 0)
-    if bad.any():
-        place = int(np.argmax(bad))
+    if (place := first_true(~(found >= 0))) is not None:
         raise InvalidData(f"times must be 0 or more; number {place} is {found[place]:g}.")
     return found.astype(np.float64)
 
@@ -98,9 +95,7 @@ def check_entry(entry: PerRow, lower: Floats, n: int) -> Floats:
     """Return entry times, (n,), each before the time of its row."""
     found = as_numbers(np.asarray(as_array(entry, "entry")), "entry")
     check_one_per_row(found, n, "entry must hold one time")
-    bad = ~(found >= 0) | ~(found < lower)
-    if bad.any():
-        row = int(np.argmax(bad))
+    if (row := first_true(~(found >= 0) | ~(found < lower))) is not None:
         raise InvalidData(
             f"the entry time of row {row}, {found[row]:g}, must be 0 or more and before its time, "
             f"{lower[row]:g}."

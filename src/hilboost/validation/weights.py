@@ -18,6 +18,7 @@ from hilboost.core.errors import (
     InvalidData,
     InvalidParameter,
     first_few,
+    first_true,
     shown,
     warn_caller,
 )
@@ -46,15 +47,13 @@ def check_not_negative(sample_weight: PerRow, X: Floats) -> Floats:
             f"sample_weight must have one value for each of the {len(X)} rows of X; got {got}."
         )
     weight = as_numbers(given, "sample_weight")
-    if not np.isfinite(weight).all():
-        row = int(np.flatnonzero(~np.isfinite(weight))[0])
+    if (row := first_true(~np.isfinite(weight))) is not None:
         what = "NaN" if np.isnan(weight[row]) else "infinity"
         raise InvalidData(
             f"sample_weight contains {what} in row {row}; use finite weights, and 0 to exclude a "
             "row."
         )
-    if (weight < 0).any():
-        row = int(np.flatnonzero(weight < 0)[0])
+    if (row := first_true(weight < 0)) is not None:
         several = len(np.unique(weight[weight < 0])) > 1
         logarithms = ", and pass logarithms of exposures as offset=..." if several else ""
         raise InvalidData(
