@@ -9,18 +9,8 @@ from typing import Annotated
 
 import typer
 
+from hilboost.cli import options
 from hilboost.cli.option_fields import as_command
-from hilboost.cli.options import (
-    DemoJob,
-    EvaluateJob,
-    ExportJob,
-    FitCommand,
-    InspectJob,
-    PredictJob,
-    ReportJob,
-    ReproduceJob,
-    WarmupJob,
-)
 from hilboost.cli.peer_options import Command, Commands
 from hilboost.core.packages import required
 
@@ -95,7 +85,7 @@ def _command(*examples: str) -> Callable[[Callable[..., None]], Callable[..., No
     "zcat houses.csv.gz | hilboost fit - --target price --out houses.model",
     "hilboost fit --config fit.toml --random-state 1",
 )
-def fit(given: FitCommand) -> None:
+def fit(given: options.FitCommand) -> None:
     """Fit a model to a table. Text columns are categorical; empty fields are missing values."""
     from hilboost.cli.jobs import run_fit
     from hilboost.cli.settings import configured
@@ -114,7 +104,7 @@ def fit(given: FitCommand) -> None:
     "hilboost predict flowers.model new.csv --proba | head",
     "hilboost predict houses.model new.csv --keep id --out prices.csv",
 )
-def predict(job: PredictJob) -> None:
+def predict(job: options.PredictJob) -> None:
     """Predict the rows of a table. Columns are matched by name."""
     from hilboost.cli.predictions import run_predict
 
@@ -125,7 +115,7 @@ def predict(job: PredictJob) -> None:
     "hilboost evaluate houses.model sold.csv --target price",
     "hilboost evaluate houses.model sold.csv --metric rmse --metric r2 --json",
 )
-def evaluate(job: EvaluateJob) -> None:
+def evaluate(job: options.EvaluateJob) -> None:
     """Evaluate a model on a table with true values."""
     from hilboost.cli.model_jobs import run_evaluate
 
@@ -136,7 +126,7 @@ def evaluate(job: EvaluateJob) -> None:
     "hilboost report houses.model sold.csv --target price --out report.html",
     "hilboost report flowers.model test.parquet --out flowers.html --title Flowers",
 )
-def report(job: ReportJob) -> None:
+def report(job: options.ReportJob) -> None:
     """Write an HTML report: errors, feature importances, learning curves, and parameters."""
     from hilboost.cli.model_jobs import run_report
 
@@ -146,7 +136,7 @@ def report(job: ReportJob) -> None:
 @_command(
     "hilboost inspect houses.model", "hilboost inspect houses.model --json | python -m json.tool"
 )
-def inspect(job: InspectJob) -> None:
+def inspect(job: options.InspectJob) -> None:
     """Describe a model: class, parameters, columns, and stages."""
     from hilboost.cli.model_jobs import run_inspect
 
@@ -157,7 +147,7 @@ def inspect(job: InspectJob) -> None:
     "hilboost export houses.model --format onnx --out houses.onnx",
     "hilboost export houses.model --format xgboost-json --out houses.json",
 )
-def export(job: ExportJob) -> None:
+def export(job: options.ExportJob) -> None:
     """Export a model to a format of another library, such as ONNX."""
     from hilboost.cli.model_jobs import run_export
 
@@ -165,7 +155,7 @@ def export(job: ExportJob) -> None:
 
 
 @_command("hilboost demo", "hilboost demo --quick --out pictures")
-def demo(job: DemoJob) -> None:
+def demo(job: options.DemoJob) -> None:
     """Compare with scikit-learn and draw plots. Requires a clone of the repository."""
     required("matplotlib", "hilboost demo")
     from hilboost.cli.reproduce import find_clone, module_of
@@ -176,7 +166,7 @@ def demo(job: DemoJob) -> None:
 
 
 @_command()
-def warmup(job: WarmupJob) -> None:
+def warmup(job: options.WarmupJob) -> None:
     """Compile everything in advance, so that later fits start without delay."""
     from hilboost.cli.progress import StageProgress
     from hilboost.cli.warmup import run_uses
@@ -206,7 +196,7 @@ def warmup(job: WarmupJob) -> None:
     "hilboost reproduce lz2016-losses",
     "hilboost reproduce sy2006-table3 --runs 1",
 )
-def reproduce(job: ReproduceJob) -> None:
+def reproduce(job: options.ReproduceJob) -> None:
     """Reproduce published results. Requires a clone of the repository."""
     from hilboost.cli.reproduce import find_clone, module_of
 

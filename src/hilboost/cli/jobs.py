@@ -32,7 +32,6 @@ from hilboost.cli.task import (
     choose_task,
     refuse_offset_of_classes,
 )
-from hilboost.core.dtypes import PerRow
 from hilboost.core.errors import first_few
 from hilboost.core.words import counted
 from hilboost.tables.schema import category_choice
@@ -225,21 +224,14 @@ def _by_table(job: FitJob, values: Sequence[Any]) -> Any:
 
 
 def chosen_scores(
-    model: Any,
-    X: object,
-    y: object,
-    metrics: Sequence[str] = (),
-    groups: PerRow = None,  # array-like (n,): of a ranking
-    sample_weight: PerRow = None,  # array-like (n,)
-    offset: PerRow = None,  # array-like (n,)
+    model: Any, X: object, y: object, metrics: Sequence[str] = (), **beside: Any
 ) -> dict[str, float | None]:
-    """Compute metrics by short name; all metrics if ``metrics`` is empty."""
+    """Compute metrics by short name, all if ``metrics`` is empty; ``beside`` as in ``scores``."""
     from hilboost.report import scores
 
-    asides: dict[str, Any] = {"groups": groups, "sample_weight": sample_weight, "offset": offset}
     if model.ranks_groups:
-        asides["metrics"] = _metrics_of_rankings(metrics)
-    measured = scores(model, X, y, **asides)
+        beside["metrics"] = _metrics_of_rankings(metrics)
+    measured = scores(model, X, y, **beside)
     found = {score["key"]: score["value"] for score in measured}
     of_metric: dict[str, list[str]] = {}  # keys, of several targets with the name of the target
     for key in found:

@@ -9,19 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal
 
+from hilboost.cli import files
 from hilboost.cli.dialect import SAMPLE, Dialect, detected
 from hilboost.cli.errors import CliError, note
-from hilboost.cli.files import (
-    ARCHIVES,
-    GZIP,
-    HEAD,
-    STDIN,
-    check_input,
-    open_csv,
-    refuse_nul,
-    refuse_other_formats,
-    without_formulas,
-)
 from hilboost.cli.number_text import read_as_told
 from hilboost.core.packages import required
 from hilboost.persistence.atomic import atomic_path
@@ -71,7 +61,7 @@ def read_table(
     """Read a table with a header and at least one row; columns of ``text`` stay text."""
     required("pandas", "reading a table")
     if not path.is_dir():
-        check_input(path)
+        files.check_input(path)
     if path.is_dir():
         frame = _whole_folder(path)
     elif path.suffix in PARQUET_SUFFIXES:
@@ -173,15 +163,15 @@ def _read_csv(
 
     dialect.check()
     data = _piped(path)
-    head = _head(path) if data is None else data[:HEAD]
+    head = _head(path) if data is None else data[: files.HEAD]
     if dialect.encoding is None:
-        refuse_other_formats(path, head)
-    packed = head.startswith(GZIP)
+        files.refuse_other_formats(path, head)
+    packed = head.startswith(files.GZIP)
     encoding = dialect.encoding or "utf-8"
     try:
         if "16" not in encoding:
-            refuse_nul(path, data, packed)
-        with open_csv(path, data, packed) as source:
+            files.refuse_nul(path, data, packed)
+        with files.open_csv(path, data, packed) as source:
             sample = b"" if isinstance(source, Path) else source.read(SAMPLE)
         found = detected(path, sample, dialect)
         encoding = found.encoding or encoding
@@ -189,7 +179,7 @@ def _read_csv(
         with warnings.catch_warnings():
             # pandas only warns when it drops the surplus fields of a row.
             warnings.simplefilter("error", pd.errors.ParserWarning)
-            with open_csv(path, data, packed) as source:
+            with files.open_csv(path, data, packed) as source:
                 frame = pd.read_csv(
                     source,
                     **form,
@@ -199,7 +189,7 @@ def _read_csv(
                     low_memory=False,
                     dtype=dict.fromkeys(text, str),
                 )
-        with open_csv(path, data, packed) as source:
+        with files.open_csv(path, data, packed) as source:
             form |= {"header": None, "dtype": str, "keep_default_na": False}
             form |= {"usecols": range(frame.shape[1])}  # rows may end with a separator
             texts = pd.read_csv(source, **form, nrows=_ROWS_OF_CODES + 1)
@@ -244,7 +234,7 @@ def _note_codes(frame: "pd.DataFrame", texts: "pd.DataFrame", settled: Collectio
 
 def _piped(path: Path) -> bytes | None:
     """Read all of standard input or of a pipe, which cannot be read twice."""
-    if path == STDIN:
+    if path == files.STDIN:
         if sys.stdin is None or sys.stdin.closed:
             raise CliError("There is no standard input to read; use the path of a file.")
         return sys.stdin.buffer.read()
@@ -253,7 +243,7 @@ def _piped(path: Path) -> bytes | None:
 
 def _head(path: Path) -> bytes:
     with path.open("rb") as file:
-        return file.read(HEAD)
+        return file.read(files.HEAD)
 
 
 def _refuse_duplicates(path: Path, header: Any) -> None:
@@ -273,7 +263,7 @@ def write_tables(
         return
     if path.suffix in PARQUET_SUFFIXES:
         required("pyarrow", "writing a Parquet file")
-    if path.suffix in {*PARQUET_SUFFIXES, *ARCHIVES}:
+    if path.suffix in {*PARQUET_SUFFIXES, *files.ARCHIVES}:
         import pandas as pd
 
         frames = [pd.concat(list(frames), ignore_index=True)]
@@ -288,7 +278,7 @@ def write_tables(
 def _write_csv(frames: Iterable["pd.DataFrame"], out: IO[str] | Path, safe: bool) -> None:
     total = 0
     for part, frame in enumerate(frames):
-        changed, n_changed = without_formulas(frame) if safe else (frame, 0)
+        changed, n_changed = files.without_formulas(frame) if safe else (frame, 0)
         total += n_changed
         mode: Literal["a", "w"] = "a" if part else "w"
         changed.to_csv(out, mode=mode, index=False, header=part == 0, lineterminator="\n")

@@ -35,11 +35,8 @@ from hilboost.persistence.values import PARTS, ValueReader, ValueWriter, checked
 
 Model = TypeVar("Model")
 
-_CLASSES: dict[str, type[BoostingEstimator]] = {
-    name: cls
-    for name, cls in ((name, getattr(estimators, name)) for name in estimators.__all__)
-    if cls.supports_files
-}
+_ALL: dict[str, Any] = {name: getattr(estimators, name) for name in estimators.__all__}
+_CLASSES = {name: cls for name, cls in _ALL.items() if cls.supports_files}
 
 
 def save(model: BoostingEstimator, path: str | Path, *, training_data: bool | None = None) -> None:

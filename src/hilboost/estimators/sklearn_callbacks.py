@@ -45,9 +45,8 @@ class Relay:
         """Report a stage to the callbacks; ``True`` if one of them requests a stop."""
         stage = self._fit.subcontext(task_name="stage")
         stage.call_on_fit_task_begin(**self._data)
-        return bool(
-            stage.call_on_fit_task_end(**self._data, reconstruction_attributes=self._so_far)
-        )
+        given = {**self._data, "reconstruction_attributes": self._so_far}
+        return bool(stage.call_on_fit_task_end(**given))
 
     def _so_far(self) -> dict[str, Any] | None:
         """Attributes with which a copy of the estimator predicts from the completed stages."""

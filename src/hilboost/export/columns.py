@@ -49,9 +49,8 @@ class Columns:
             n_targets = len(statistics.prior)
             for source in statistics.sources:
                 by = "by " + " × ".join(own[column] for column in source.columns)
-                names += [
-                    f"mean {k} {by}" if n_targets > 1 else f"mean {by}" for k in range(n_targets)
-                ]
+                numbered = [f"mean {k} {by}" for k in range(n_targets)]
+                names += numbered if n_targets > 1 else [f"mean {by}"]
         return cls(names, levels)
 
     def left_levels(self, tree: Tree, node: int) -> tuple[tuple[Any, ...], bool]:

@@ -45,11 +45,8 @@ class StageLearners:
     def of(cls, names: tuple[str, ...], stages: Sequence[Stage]) -> StageLearners:
         """Collect the learners from the terms of the stages."""
         # The first term of each member has the first output.
-        found = tuple(
-            tuple(names[term.learner or 0] for term in stage.terms if term.columns.start == 0)
-            for stage in stages
-        )
-        return cls(names, found)
+        first = ([term for term in stage.terms if term.columns.start == 0] for stage in stages)
+        return cls(names, tuple(tuple(names[one.learner or 0] for one in some) for some in first))
 
     @property
     def counts(self) -> dict[str, int]:

@@ -31,22 +31,22 @@ class Refinement:
     def count(self, graph: Graph) -> Counter[int]:
         """Count the features of a graph.  Unknown features have negative numbers."""
         unknown: dict[Hashable, int] = {}
-        features = [
-            self.labels[label] if label in self.labels else _new((-1, label), unknown)
-            for label in graph[0]
-        ]
+        features = [_number(self.labels, label, -1, unknown) for label in graph[0]]
         found = Counter(features)
         for depth, known in enumerate(self.neighborhoods):
-            features = [
-                known[signature] if signature in known else _new((depth, signature), unknown)
-                for signature in signatures(graph, features)
-            ]
+            own = signatures(graph, features)
+            features = [_number(known, signature, depth, unknown) for signature in own]
             found.update(features)
         return found
 
 
-def _new(feature: Hashable, unknown: dict[Hashable, int]) -> int:
-    return unknown.setdefault(feature, -1 - len(unknown))
+def _number(
+    known: Mapping[Any, int], feature: Hashable, depth: int, unknown: dict[Hashable, int]
+) -> int:
+    """Return the number of a feature; a new one gets the next negative number."""
+    if feature in known:
+        return known[feature]
+    return unknown.setdefault((depth, feature), -1 - len(unknown))
 
 
 def signatures(graph: Graph, features: list[int]) -> list[Signature]:

@@ -175,9 +175,8 @@ def brier(seen: Seen, predicted: Incidence, cause: int | None) -> tuple[Floats, 
     of_event[~np.isfinite(of_event)] = 0.0
     later[~np.isfinite(later)] = np.nan
     until = seen.time[:, None] <= times
-    weight = np.where(
-        until & (seen.cause > 0)[:, None], of_event[:, None], np.where(until, 0.0, later)
-    )
+    others = np.where(until, 0.0, later)
+    weight = np.where(until & (seen.cause > 0)[:, None], of_event[:, None], others)
     happened = until & seen.events(cause)[:, None]
 
     def integrated(incidence: Floats) -> Floats:
