@@ -150,10 +150,8 @@ def run_evaluate(job: EvaluateJob) -> str:  # one line per metric, or one JSON o
     if job.as_json:
         return json.dumps({"model": str(job.model), "rows": len(y), "scores": scores})
     width = max(len(name) for name in scores)
-    lines = (
-        f"{name:{width}}  {'–' if v is None else format(v, '.6g')}" for name, v in scores.items()
-    )
-    return "\n".join(lines)
+    texts = {name: "–" if v is None else format(v, ".6g") for name, v in scores.items()}
+    return "\n".join(f"{name:{width}}  {text}" for name, text in texts.items())
 
 
 def run_report(job: ReportJob) -> str:  # message with the path of the report

@@ -172,13 +172,12 @@ def refuse_unknown(
 
 def unknown_argument(cls: Any, name: str, method: str = "") -> str:
     """Write the message about an unknown argument of a public class or its method."""
-    what = (
-        f"{cls.__name__}.{method} has no argument" if method else f"{cls.__name__} has no parameter"
-    )
+    what = f"{cls.__name__} has no parameter"
     of_fit = tuple(signature(cls.fit).parameters)[1:]
     own = cls._get_param_names()
     all_of_them = f"help({cls.__name__}) lists its parameters"
     if method:
+        what = f"{cls.__name__}.{method} has no argument"
         all_of_them = f"its arguments are {', '.join(of_fit)}"
     elif len(own) <= _FEW_PARAMETERS:
         all_of_them = f"the parameters are {', '.join(own)}"

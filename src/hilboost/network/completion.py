@@ -293,9 +293,8 @@ class NetworkCompletion(LinkSets, ExplainedParameters):
         if new_links is not None:
             among = self.predict_kernel(X, X)
             found["new-new"] = link_curves(new_links, among, within=True)
-            found["new-any"] = curves_of_blocks(
-                [(known_links, kernel, False), (new_links, among, True)]
-            )
+            blocks = [(known_links, kernel, False), (new_links, among, True)]
+            found["new-any"] = curves_of_blocks(blocks)
         return found
 
     def curves_within(self, X: object, links: object) -> LinkCurves:

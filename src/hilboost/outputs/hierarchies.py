@@ -61,11 +61,9 @@ class Hierarchy(OutputSpace):
         nodes = tuple(sorted(depth, key=lambda node: depth[node]))  # stable sort keeps their order
         number = {node: j for j, node in enumerate(nodes)}
         parent = np.array([number.get(self.parents.get(node), -1) for node in nodes])
-        weight = self._weights(nodes, depth)
+        length = np.sqrt(self._weights(nodes, depth))
         levels = np.array([depth[node] for node in nodes])
-        every = HierarchyEmbedding(
-            nodes, parent, levels, np.sqrt(weight), training=np.arange(len(nodes))
-        )
+        every = HierarchyEmbedding(nodes, parent, levels, length, training=np.arange(len(nodes)))
         return replace(every, training=np.unique(every.checked(labels)))
 
     def _weights(self, nodes: tuple[Hashable, ...], depth: Mapping[Hashable, int]) -> Floats:

@@ -254,9 +254,8 @@ def _read_strings(fields: Fields, arrays: Arrays, r: int, reader: ValueReader) -
     # Texts have n-grams of every length, so their number is in proportion to the file size.
     longest = max(map(len, training))
     require({len(gram) for gram in grams} == set(range(first, min(last, longest) + 1)), "lengths")
-    require(
-        {token for gram in grams for token in gram} <= set(chain.from_iterable(training)), "grams"
-    )
+    tokens = set(chain.from_iterable(grams))
+    require(tokens <= set(chain.from_iterable(training)), "grams")
     vocabulary = {gram: j for j, gram in enumerate(grams)}
     # Files of earlier versions have no limits of exact decoding.
     low, high = fields.get("string_lengths", [min(map(len, training)), longest])

@@ -94,8 +94,17 @@ def _decades(low: float, high: float) -> tuple[float, ...]:
 
 
 def _plane(
-    xs: object, ys: object, *, log_y: bool = False, kind_x: str = "number"
+    xs: object,
+    ys: object,
+    *,
+    # use a log scale if the values are positive and differ by more than a factor of 20
+    log_y: bool = False,
+    kind_x: str = "number",  # or "date": days since 1970
+    square: bool | float = False,  # let both axes range from 0 to 1, or to this number
+    unit_y: bool = False,  # let the vertical axis range from 0 to 1
 ) -> tuple[Axis, Axis]:
+    xs = [0, float(square)] if square else xs
+    ys = [0, float(square or 1)] if square or unit_y else ys
     x = Axis.over(xs, LEFT, WIDTH - RIGHT, kind=kind_x)
     return x, Axis.over(ys, HEIGHT - BOTTOM, TOP, log=log_y)
 
@@ -179,23 +188,18 @@ def lines(
     y_label: str,
     says: str,  # the text for screen readers
     *,
-    # use a log scale if the values are positive and differ by more than a factor of 20
-    log_y: bool = False,
     mark_x: float | None = None,  # position of a vertical line
     diagonal: bool = False,  # draw the line of equal values
     dots: bool = False,  # mark the points
     # positions of small ticks at the bottom, such as the deciles of the data
     ticks_x: Sequence[float] = (),
-    square: bool | float = False,  # let both axes range from 0 to 1, or to this number
-    unit_y: bool = False,  # let the vertical axis range from 0 to 1
-    kind_x: str = "number",  # or "date": days since 1970
+    **axes: Any,  # ``log_y``, ``kind_x``, ``square``, and ``unit_y`` of the plane
 ) -> Markup:
     """Draw lines, each with a band if ``low`` and ``high`` are given."""
     xs = [v for s in series for v in s["x"]]
     keys = ("y", "low", "high")
     ys = [v for s in series for key in keys for v in s.get(key, ()) if v is not None]
-    ys = [0, float(square or 1)] if square or unit_y else ys
-    x, y = _plane([0, float(square)] if square else xs, ys, log_y=log_y, kind_x=kind_x)
+    x, y = _plane(xs, ys, **axes)
     marks: Marks = [_diagonal(x, y)] if diagonal else []
     hover = []
     for number, s in enumerate(series):

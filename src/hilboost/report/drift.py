@@ -73,9 +73,8 @@ def _column(
     low, high = np.quantile(ends, [0.001, 0.999]) if len(ends) else (0.0, 1.0)
     low, high = wide_enough(low, high, _BINS)
     edges = np.linspace(low, high, _BINS + 1)
-    shares = [
-        (np.histogram(np.clip(v, low, high), edges)[0] / len(v)).tolist() for v in (before, now)
-    ]
+    inside = [np.clip(v, low, high) for v in (before, now)]
+    shares = [(np.histogram(v, edges)[0] / len(v)).tolist() for v in inside]
     return found | {
         "distance": float(test.statistic),
         "p_value": float(test.pvalue),

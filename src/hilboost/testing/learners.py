@@ -187,9 +187,8 @@ class LearnerContract(BoostingContract):
         arrays = [one for one in (X, negative, weight, rows) if one is not None]
         copies = read_only(*arrays)
         data = learner.prepare(X, weight, 0, 1)
-        fit = learner.fit(
-            data, Gradients(negative), RowSample(rows, weight), np.random.default_rng(0)
-        )
+        rng = np.random.default_rng(0)
+        fit = learner.fit(data, Gradients(negative), RowSample(rows, weight), rng)
         learner.close(data)
         for one in fit:
             one.term.model.predict_raw(X)
@@ -274,9 +273,7 @@ class LearnerContract(BoostingContract):
         """``sum_of`` adds the predictions multiplied by the coefficients."""
         fitted, X, gradients = self.fitted()
         n_outputs = gradients.negative_gradient.shape[1]
-        scaled = [
-            Term(one.term.model, one.term.columns, 0.3 * one.term.coefficient) for one in fitted
-        ]
+        scaled = [replace(one.term, coefficient=0.3 * one.term.coefficient) for one in fitted]
         expected = np.zeros((len(X), n_outputs))
         for term in scaled:
             expected[:, term.columns] += term.coefficient * term.model.predict_raw(X)

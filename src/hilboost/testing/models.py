@@ -302,9 +302,8 @@ def trusted_names(classes: Iterable[type]) -> list[str]:
 
     Returns list of str: names for the parameter ``trusted`` of ``hilboost.load``.
     """
-    own = [
-        cls for cls in classes if cls.__module__.partition(".")[0] not in ("hilboost", "sklearn")
-    ]
+    known = ("hilboost", "sklearn")
+    own = [cls for cls in classes if cls.__module__.partition(".")[0] not in known]
     return list(dict.fromkeys(f"{cls.__module__}:{cls.__qualname__}" for cls in own))
 
 

@@ -143,9 +143,8 @@ class OutputSpaceContract(LabelContract):
         """``encode`` returns (n, r) float64, and there is at least one decoding method."""
         embedding, labels, _ = self.fitted()
         codes = embedding.encode(labels)
-        said = (
-            f"encode must return float64 of shape (n, r); got {codes.dtype} of shape {codes.shape}."
-        )
+        got = f"{codes.dtype} of shape {codes.shape}"
+        said = f"encode must return float64 of shape (n, r); got {got}."
         ensure(codes.dtype == np.float64 and codes.ndim == 2 and len(codes) == _N, said)
         ensure(len(embedding.ways) > 0, "ways must contain at least one decoding method.")
 
