@@ -11,7 +11,7 @@ from reproductions.command import verdict
 from reproductions.pages import write_figure, write_page
 from typer.testing import CliRunner
 
-from hilboost.cli import reproduce
+from hilboost.cli import app as commands
 from hilboost.cli.app import app
 
 FOLDER = Path(__file__).parents[2] / "reproductions"
@@ -145,7 +145,7 @@ def test_an_unknown_key_names_the_nearest():
 
 def test_outside_of_a_clone(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(reproduce, "__file__", str(tmp_path / "reproduce.py"))
+    monkeypatch.setattr(commands, "__file__", str(tmp_path / "app.py"))
     for arguments, what in ((["reproduce", "--list"], "The claims are"), (["demo"], "The demo is")):
         result = CliRunner().invoke(app, arguments)
         assert result.exit_code == 1

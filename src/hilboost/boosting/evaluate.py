@@ -22,12 +22,11 @@ from hilboost.boosting.member import GradientMemory
 from hilboost.core import dtypes
 from hilboost.core.base_model import Stage
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import IncompatibleParts
+from hilboost.core.errors import IncompatibleParts, counted
 from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Corners, Gradients, Structure
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
-from hilboost.core.words import counted
 from hilboost.engine import add_leaf_values
 from hilboost.reductions.sums import has_whole_weights, sum_of_blocks
 

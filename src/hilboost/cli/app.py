@@ -3,13 +3,18 @@
 Heavy imports are inside the commands, so that ``hilboost --help`` starts quickly.
 """
 
+import sys
 import time
 from collections.abc import Callable, Sequence
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
 from typing import Annotated
 
 import typer
 
 from hilboost.cli import options
+from hilboost.cli.errors import CliError
 from hilboost.cli.option_fields import as_command
 from hilboost.cli.peer_options import Command, Commands
 from hilboost.core.packages import required
@@ -158,9 +163,7 @@ def export(job: options.ExportJob) -> None:
 def demo(job: options.DemoJob) -> None:
     """Compare with scikit-learn and draw plots. Requires a clone of the repository."""
     required("matplotlib", "hilboost demo")
-    from hilboost.cli.reproduce import find_clone, module_of
-
-    module_of(find_clone("The demo is", "examples/demo.py") / "examples", "demo").run_demo(
+    _module_of(_find_clone("The demo is", "examples/demo.py") / "examples", "demo").run_demo(
         job.out, quick=job.quick
     )
 
@@ -198,14 +201,33 @@ def warmup(job: options.WarmupJob) -> None:
 )
 def reproduce(job: options.ReproduceJob) -> None:
     """Reproduce published results. Requires a clone of the repository."""
-    from hilboost.cli.reproduce import find_clone, module_of
-
-    clone = find_clone("The claims are", "benchmarks")
-    command, folder = module_of(clone, "reproductions.command"), clone / "reproductions"
+    clone = _find_clone("The claims are", "benchmarks")
+    command, folder = _module_of(clone, "reproductions.command"), clone / "reproductions"
     if job.show or job.key is None:
         typer.echo(command.list_claims(folder))
     else:
         typer.echo(command.run_reproduce(folder, job))
+
+
+def _find_clone(what: str, needed: str) -> Path:
+    """Find the clone above the working directory, or that of the package, with what is needed."""
+    starts = [Path.cwd(), Path(__file__).resolve().parent]
+    for start in starts:
+        for parent in (start, *start.parents):
+            if any((parent / "reproductions").glob("*/*.toml")) and (parent / needed).exists():
+                return parent
+    raise CliError(
+        f"{what} not part of the installed package: run this command in a clone of the repository."
+    )
+
+
+def _module_of(folder: Path, name: str) -> ModuleType:
+    """Import a module from a folder of a clone."""
+    sys.path.insert(0, str(folder))
+    try:
+        return import_module(name)
+    finally:
+        sys.path.remove(str(folder))
 
 
 def main() -> None:

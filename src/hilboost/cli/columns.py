@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 from hilboost.cli.errors import CliError, UsageError, note
 from hilboost.cli.number_text import REMEDIES, as_missing, cause_of, first_of, reading_options
 from hilboost.cli.task import TaskName
-from hilboost.core.errors import first_few
-from hilboost.core.words import counted
+from hilboost.core.errors import counted, first_few
 from hilboost.tables.number_text import NUMBER_WITH_UNIT, written_as
 from hilboost.tables.schema import fold, meant_columns
 

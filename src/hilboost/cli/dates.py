@@ -8,8 +8,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from hilboost.cli.errors import CliError, note
-from hilboost.core.errors import first_few, first_true
-from hilboost.core.words import counted
+from hilboost.core.errors import counted, first_few, first_true
 from hilboost.tables.number_text import COMPACT_DAY, DATE, MONTH_NAMED, YEAR_LAST
 
 if TYPE_CHECKING:

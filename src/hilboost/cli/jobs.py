@@ -32,8 +32,7 @@ from hilboost.cli.task import (
     choose_task,
     refuse_offset_of_classes,
 )
-from hilboost.core.errors import first_few
-from hilboost.core.words import counted
+from hilboost.core.errors import counted, first_few
 from hilboost.tables.schema import category_choice
 from hilboost.validation.choices import as_list
 

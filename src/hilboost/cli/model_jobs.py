@@ -17,8 +17,7 @@ from hilboost.cli.jobs import chosen_scores
 from hilboost.cli.options import EvaluateJob, ExportJob, InspectJob, LabeledTable, ReportJob
 from hilboost.cli.predictions import model_columns, text_columns
 from hilboost.cli.tables import read_table
-from hilboost.core.errors import first_few
-from hilboost.core.words import counted
+from hilboost.core.errors import counted, first_few
 
 if TYPE_CHECKING:
     import numpy as np

@@ -18,8 +18,7 @@ from hilboost.cli.errors import CliError, UsageError, note
 from hilboost.cli.files import STDIN, check_output, load_model
 from hilboost.cli.options import PredictJob
 from hilboost.cli.tables import table_parts, write_tables
-from hilboost.core.errors import first_few
-from hilboost.core.words import counted, with_article
+from hilboost.core.errors import counted, first_few, with_article
 from hilboost.losses.registry import gives_probabilities
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidType, refuse_class, shown
-from hilboost.core.words import counted
+from hilboost.core.errors import InvalidType, counted, refuse_class, shown
 
 
 @dataclass(frozen=True)

@@ -222,6 +222,16 @@ def first_few(values: Collection[Any], write: Callable[[Any], str] = shown) -> s
     return f"{first} and {more} more" if more > 0 else first
 
 
+def counted(n: int, noun: str) -> str:
+    """Return a number and its noun, as in "1 row" and "2 rows"."""
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+
+
+def with_article(noun: str) -> str:
+    """Return a noun with its article, as in "a dict" and "an int"."""
+    return f"{'an' if noun[:1] in 'AEIOaeio' else 'a'} {noun}"
+
+
 def unknown_name(
     kind: str, name: str, known: Iterable[str], same: str | None = None
 ) -> InvalidParameter:

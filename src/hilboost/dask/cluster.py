@@ -15,8 +15,7 @@ from typing import Any
 
 from distributed import Client, Future, wait
 
-from hilboost.core.errors import FitError, InvalidData, shown
-from hilboost.core.words import counted
+from hilboost.core.errors import FitError, InvalidData, counted, shown
 from hilboost.dask.partitions import other_orders, warn_of_orders
 from hilboost.dask.session import Outcome, Seat, abandon, be_ready, listen, run_session
 from hilboost.workers.fit import WorkerTask

@@ -10,9 +10,8 @@ import numpy as np
 import pandas as pd
 from dask.array import Array, concatenate, from_delayed
 
-from hilboost.core.errors import DataWarning, InvalidData, InvalidType, warn_caller
+from hilboost.core.errors import DataWarning, InvalidData, InvalidType, counted, warn_caller
 from hilboost.core.labels import is_pandas
-from hilboost.core.words import counted
 from hilboost.validation.order import difference_of_rows, warn_of_other_rows
 from hilboost.workers.partitions import Partition
 

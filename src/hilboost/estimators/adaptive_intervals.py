@@ -12,8 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hilboost.core.distribution import check_coverage
 from hilboost.core.dtypes import Floats, PerRow
-from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType, shown
-from hilboost.core.words import counted
+from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType, counted, shown
 from hilboost.estimators.number_predictions import NumberPredictions
 from hilboost.model.conformal import Calibration
 from hilboost.validation.dependence import check_half_life

@@ -16,10 +16,9 @@ from sklearn.utils.validation import check_is_fitted
 from hilboost.backends import array_api
 from hilboost.backends.threads import ThreadTeam, threads_for_kernels
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidData, InvalidParameter, shown
+from hilboost.core.errors import InvalidData, InvalidParameter, shown, with_article
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
-from hilboost.core.words import with_article
 from hilboost.estimators import parameter_types as types
 from hilboost.estimators.base import BoostingEstimator
 from hilboost.estimators.shapley import ShapleyValues

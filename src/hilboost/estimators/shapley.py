@@ -9,8 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hilboost.backends.threads import threads_for
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidData, InvalidParameter, shown, unknown_name
-from hilboost.core.words import counted
+from hilboost.core.errors import InvalidData, InvalidParameter, counted, shown, unknown_name
 from hilboost.estimators.fitted_properties import FittedProperties
 from hilboost.estimators.signatures import public_methods
 from hilboost.tables.arrays import without_frame

@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 
 from hilboost.boosting import metric_value
 from hilboost.core.dtypes import Floats, PerRow
-from hilboost.core.errors import InvalidData, unknown_name
+from hilboost.core.errors import InvalidData, counted, unknown_name
 from hilboost.core.packages import required
 from hilboost.core.target import Target
-from hilboost.core.words import counted
 from hilboost.distributions import Distribution
 from hilboost.estimators.fitted_properties import FittedProperties
 from hilboost.estimators.signatures import public_methods, public_prediction

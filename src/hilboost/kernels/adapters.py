@@ -14,8 +14,7 @@ import numpy as np
 
 from hilboost.backends.array_api import Array
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType
-from hilboost.core.words import counted
+from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType, counted
 from hilboost.kernels.base import Kernel
 
 _ROWS_OF_A_DIAGONAL = 32

@@ -10,9 +10,8 @@ import numpy as np
 from hilboost.backends import array_api
 from hilboost.backends.array_api import Array
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidParameter
+from hilboost.core.errors import InvalidParameter, counted
 from hilboost.core.operators import OperatorGraph
-from hilboost.core.words import counted
 from hilboost.kernels.base import Fields, Kernel, block_operators
 from hilboost.kernels.stationary import Stationary
 

@@ -16,10 +16,37 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter
 from hilboost.core.operators import OperatorGraph
 from hilboost.kernels.base import Fields, Kernel, LengthScales, Names
-from hilboost.kernels.distances import LARGEST_SQUARE, in_tiles, rounding_error, squared_distances
 from hilboost.kernels.validation import positive
 
 _SMALLEST_SQUARE = 1e-30  # keeps an unused quotient finite
+_LARGEST_SQUARE = 1e30  # beyond it every kernel is zero; its powers stay finite in float32
+
+
+def squared_distances(A: Array, B: Array) -> Array:
+    """Compute ``|a - b|²``, (a, b), from one matrix product."""
+    return _in_tiles(A, B)(slice(None), slice(None))
+
+
+def _in_tiles(A: Array, B: Array) -> Callable[[slice, slice], Array]:
+    """Compute the norms of all rows, for the squared distances of ranges of rows of each."""
+    xp = array_api.namespace(A)
+    middle = xp.mean(B, axis=0)  # cancellation is least around the middle
+    A, B = A - middle, B - middle
+    ones_a, ones_b = xp.ones_like(A[:, :1]), xp.ones_like(B[:, :1])
+    left = xp.concat([-2 * A, xp.sum(A * A, axis=1)[:, None], ones_a], axis=1)
+    right = xp.concat([B, ones_b, xp.sum(B * B, axis=1)[:, None]], axis=1)
+
+    def squares(rows: slice, columns: slice) -> Array:
+        return array_api.clip(left[rows] @ right[columns].T, 0.0, _LARGEST_SQUARE)
+
+    return squares
+
+
+def _rounding_error(Z: Array) -> float:
+    """Bound the error of ``squared_distances(Z, Z)``: (d + 2) terms of at most ``4 |z|²``."""
+    xp = array_api.namespace(Z)
+    largest = float(xp.max(xp.sum(Z * Z, axis=1)))
+    return 4 * (Z.shape[1] + 2) * float(xp.finfo(Z.dtype).eps) * largest
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +81,7 @@ class Stationary(LengthScales, Kernel):
         product = graph.add("MatMul", centered, graph.constant(-2 * B.T))
         total = graph.add("Add", product, graph.constant((B * B).sum(axis=1)[None, :]))
         total = graph.add("Add", total, squares)
-        S = graph.add("Clip", total, graph.constant(0.0), graph.constant(LARGEST_SQUARE))
+        S = graph.add("Clip", total, graph.constant(0.0), graph.constant(_LARGEST_SQUARE))
         return self.profile_operators(graph, S)
 
     def profile_operators(self, graph: OperatorGraph, S: str) -> str:
@@ -115,7 +142,7 @@ class Stationary(LengthScales, Kernel):
         """Compute the norms of all rows once."""
         if type(self).block is not Stationary.block:
             return super().tiles(A, B)
-        squares = in_tiles(self._scaled(A), self._scaled(B))
+        squares = _in_tiles(self._scaled(A), self._scaled(B))
         return lambda rows, columns: self.profile(squares(rows, columns))
 
     def _scaled(self, A: Array) -> Array:
@@ -165,7 +192,7 @@ class Stationary(LengthScales, Kernel):
     def _pulls(self, Z: Array, S: Array, W: Array) -> Array:
         """Compute ``M`` of :meth:`pulls`; overwrites ``s²``."""
         # Rows that are equal up to rounding add nothing; a steep slope would amplify the noise.
-        equal = rounding_error(Z) >= S
+        equal = _rounding_error(Z) >= S
         M = self.slope(S)
         M *= W
         if int(array_api.namespace(Z).sum(equal)) > len(Z):

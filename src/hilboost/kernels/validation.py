@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidParameter
-from hilboost.core.words import counted
+from hilboost.core.errors import InvalidParameter, counted
 
 
 def is_number(value: object) -> bool:

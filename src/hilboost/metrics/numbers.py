@@ -7,10 +7,9 @@ from abc import abstractmethod
 import numpy as np
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import IncompatibleParts
+from hilboost.core.errors import IncompatibleParts, counted
 from hilboost.core.metric import Metric, MetricParts
 from hilboost.core.target import Target
-from hilboost.core.words import counted
 
 
 def _one_for_each_target(metric: Metric, target: Target, predicted: Floats) -> None:

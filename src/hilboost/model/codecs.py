@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 from sklearn.utils.class_weight import compute_sample_weight
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import FitWarning, InvalidData, first_few, shown, warn_caller
+from hilboost.core.errors import FitWarning, InvalidData, counted, first_few, shown, warn_caller
 from hilboost.core.exchange import Exchange
 from hilboost.core.loss import Loss
 from hilboost.core.output_space import Embedding, OutputSpace
 from hilboost.core.target import Target
-from hilboost.core.words import counted
 from hilboost.encoders.encoding import class_indicators, known_numbers
 from hilboost.reductions.rows import distinct
 from hilboost.reductions.sums import masses_of_groups, total_weight

@@ -12,12 +12,11 @@ from hilboost.core.base_model import Stage
 from hilboost.core.callback import History
 from hilboost.core.distribution import Distribution
 from hilboost.core.dtypes import Floats, PerRow
-from hilboost.core.errors import InvalidData, InvalidParameter, unknown_name
+from hilboost.core.errors import InvalidData, InvalidParameter, counted, unknown_name
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.core.target import TargetUnits
 from hilboost.core.version import ROW_DRAWS
-from hilboost.core.words import counted
 from hilboost.encoders.encoding import Encoding
 from hilboost.learners.mixed import names_of
 from hilboost.model.additive import AdditiveModel

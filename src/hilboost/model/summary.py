@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hilboost.core.words import counted
+from hilboost.core.errors import counted
 from hilboost.learners.mixed import names_of
 from hilboost.model.fit_facts import described
 from hilboost.model.fitted import FittedModel

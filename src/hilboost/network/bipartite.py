@@ -13,8 +13,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from hilboost.core.dtypes import Floats, Seed
-from hilboost.core.errors import InvalidData, InvalidParameter
-from hilboost.core.words import counted
+from hilboost.core.errors import InvalidData, InvalidParameter, counted
 from hilboost.estimators.output_kernel_boosting import OutputKernelBoostingRegressor
 from hilboost.estimators.output_kernel_forest import OutputKernelForestRegressor
 from hilboost.estimators.signatures import ExplainedParameters, public_prediction, with_parameters

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidData, InvalidParameter, first_true, shown
+from hilboost.core.errors import InvalidData, InvalidParameter, counted, first_true, shown
 from hilboost.core.plain_values import as_python
-from hilboost.core.words import counted
 from hilboost.kernels.validation import is_integer
 from hilboost.tables.arrays import columns_of, n_rows, without_frame, without_mask
 

@@ -9,10 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from hilboost.core.dtypes import Floats, Ints
-from hilboost.core.errors import InvalidData, InvalidParameter
+from hilboost.core.errors import InvalidData, InvalidParameter, counted
 from hilboost.core.labels import take_labels
 from hilboost.core.output_space import Choice, Embedding, OutputSpace, ShortNames
-from hilboost.core.words import counted
 from hilboost.kernels.pivoted_cholesky import GramFactor, factor_gram
 from hilboost.outputs.kernel_output import KernelEmbedding, KernelOutput, check_accuracy
 from hilboost.outputs.label_checks import as_rows, count_rows

@@ -9,10 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidData
+from hilboost.core.errors import InvalidData, counted
 from hilboost.core.metric import OutputMetric
 from hilboost.core.output_space import OutputSpace, ShortNames
-from hilboost.core.words import counted
 from hilboost.outputs.agreement import minus_distance
 from hilboost.outputs.exact_embedding import ExactEmbedding
 from hilboost.outputs.label_checks import as_rows, refuse_rows

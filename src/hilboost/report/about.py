@@ -12,10 +12,9 @@ import sklearn
 
 from hilboost.core.callback import History
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import IncompatibleParts
+from hilboost.core.errors import IncompatibleParts, counted
 from hilboost.core.plain_values import as_python, is_plain
 from hilboost.core.version import __version__
-from hilboost.core.words import counted
 from hilboost.kernels import Kernel
 from hilboost.kernels.description import to_description
 from hilboost.learners.kernel_machine.summary import StageKernels

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from hilboost.core.dtypes import Floats
+from hilboost.core.errors import counted
 from hilboost.core.metric import Metric
-from hilboost.core.words import counted
 from hilboost.outputs.distances import to_points
 from hilboost.report.about import model_facts
 from hilboost.report.classes import class_facts

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from hilboost.core.dtypes import Floats, PerRow
-from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType
+from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType, counted
 from hilboost.core.version import __version__
-from hilboost.core.words import counted
 from hilboost.losses.registry import gives_probabilities
 from hilboost.report.about import model_facts
 from hilboost.report.classes import calibration_facts, curve_facts

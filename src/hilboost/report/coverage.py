@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import DataWarning, HilboostError
-from hilboost.core.words import counted
+from hilboost.core.errors import DataWarning, HilboostError, counted
 from hilboost.model.fitted import FittedModel
 from hilboost.report.table import Columns, number_text
 

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 from scipy.stats import chi2_contingency, ks_2samp
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidData
-from hilboost.core.words import counted
+from hilboost.core.errors import InvalidData, counted
 from hilboost.report.influence import draw_rows
 from hilboost.report.table import Columns, shortened, wide_enough
 

@@ -11,12 +11,11 @@ from sklearn.metrics import mean_tweedie_deviance
 from sklearn.utils.validation import check_is_fitted
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType, shown
+from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType, counted, shown
 from hilboost.core.labels import take_labels
 from hilboost.core.loss import Loss
 from hilboost.core.plain_values import as_python
 from hilboost.core.target import Target
-from hilboost.core.words import counted
 from hilboost.losses.registry import gives_probabilities
 from hilboost.model.fitted import FittedModel
 from hilboost.model.row_marks import RowMarks

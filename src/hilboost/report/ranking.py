@@ -57,14 +57,14 @@ def ranking_facts(model: Any, target: Target, raw: Floats, labels: NDArray[Any])
         ]
 
     sizes, ndcg = np.diff(target.starts), of_groups[0]
-    series, bins = {"ndcg": ndcg, "chance": by_chance[0]}, bins_of(sizes.astype(np.float64))
+    curves, bins = {"ndcg": ndcg, "chance": by_chance[0]}, bins_of(sizes.astype(np.float64))
     return {
         "scores": with_intervals(means(slice(None)), len(sizes), means),
         "measure": measures[0][1],
         "n_groups": len(sizes),
         "longest": int(sizes.max()),
         "undecided": int(undecided(target).sum()),
-        "by_length": means_by_bin(bins, series, np.ones(len(sizes))),
+        "by_length": means_by_bin(bins, curves, np.ones(len(sizes))),
         "histogram": histogram_of_shares(ndcg),
         "by_position": _by_position(target, raw[:, 0]),
         "worst": _worst(target, raw[:, 0], ndcg, labels),

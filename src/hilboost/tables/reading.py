@@ -16,9 +16,15 @@ from typing import Any
 
 import numpy as np
 
-from hilboost.core.errors import InvalidData, InvalidType, MissingPackage, first_few, shown
+from hilboost.core.errors import (
+    InvalidData,
+    InvalidType,
+    MissingPackage,
+    first_few,
+    shown,
+    with_article,
+)
 from hilboost.core.labels import is_pandas
-from hilboost.core.words import with_article
 from hilboost.tables.arrays import (
     how_to_read_file,
     index_names,

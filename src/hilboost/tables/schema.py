@@ -10,8 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from hilboost.core.errors import InvalidParameter, first_few, shown
-from hilboost.core.words import counted
+from hilboost.core.errors import InvalidParameter, counted, first_few, shown
 
 Level = str | int | float | bool
 

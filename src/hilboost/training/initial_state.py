@@ -17,10 +17,9 @@ from hilboost.boosting.state import TrainingState, Validation
 from hilboost.boosting.units import continued_in_units, in_units
 from hilboost.callbacks.progress_bar import Phases
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidData, InvalidModelFile, InvalidParameter
+from hilboost.core.errors import InvalidData, InvalidModelFile, InvalidParameter, counted
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target, TargetUnits
-from hilboost.core.words import counted
 from hilboost.encoders.encoding import Encoding
 from hilboost.losses.masked import with_missing_targets
 from hilboost.model import AdditiveModel

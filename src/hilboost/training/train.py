@@ -20,11 +20,16 @@ from hilboost.boosting.units import in_own_units, losses_in_own_units
 from hilboost.callbacks.progress_bar import Phases
 from hilboost.core.callback import Callback, History
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import FitWarning, IncompatibleParts, InvalidParameter, warn_caller
+from hilboost.core.errors import (
+    FitWarning,
+    IncompatibleParts,
+    InvalidParameter,
+    counted,
+    warn_caller,
+)
 from hilboost.core.learner import Learner
 from hilboost.core.target import Target
 from hilboost.core.version import ROW_DRAWS
-from hilboost.core.words import counted
 from hilboost.encoders.encoding import Encoding
 from hilboost.model import AdditiveModel, mean_of
 from hilboost.model.fitted import FittedModel

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from hilboost.core.errors import InvalidParameter, first_few, first_true, shown
-from hilboost.core.words import counted
+from hilboost.core.errors import InvalidParameter, counted, first_few, first_true, shown
 from hilboost.tables.schema import positions
 
 

@@ -13,12 +13,13 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import (
     DataWarning,
     InvalidData,
+    counted,
     first_few,
     first_true,
     shown,
     warn_caller,
+    with_article,
 )
-from hilboost.core.words import counted, with_article
 from hilboost.tables.arrays import refuse_dates_and_complex
 from hilboost.tables.reading import as_array, named_columns
 

@@ -19,8 +19,8 @@ from hilboost.core.errors import (
     first_few,
     shown,
     warn_caller,
+    with_article,
 )
-from hilboost.core.words import with_article
 from hilboost.tables.arrays import how_to_read_file, refuse_dates_and_complex, without_mask
 from hilboost.tables.blocks import DenseTable
 from hilboost.tables.encoding import encode, encode_array, learn, learn_array

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats, PerRow
-from hilboost.core.errors import DataWarning, InvalidData, shown, warn_caller
-from hilboost.core.words import counted
+from hilboost.core.errors import DataWarning, InvalidData, counted, shown, warn_caller
 from hilboost.tables.reading import as_array
 
 _SAME_ENDS = 0.15  # of the range of the offsets of a fit

@@ -16,11 +16,10 @@ from sklearn.base import clone
 
 from hilboost.core.dependence import Dependence
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidData, InvalidType
+from hilboost.core.errors import InvalidData, InvalidType, counted
 from hilboost.core.exchange import RowShare
 from hilboost.core.labels import form_of_labels, join_labels
 from hilboost.core.target import Target
-from hilboost.core.words import counted
 from hilboost.estimators.preparation import CheckedRows, FitArguments, check_rows, encoding
 from hilboost.model.codecs import TargetCodec
 from hilboost.tables.arrays import n_rows

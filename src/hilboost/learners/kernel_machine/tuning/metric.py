@@ -14,7 +14,6 @@ from hilboost.backends import array_api, lapack
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats
 from hilboost.kernels import Matern
-from hilboost.kernels.distances import squared_distances
 from hilboost.kernels.gram import row_blocks
 from hilboost.kernels.marginal_likelihood import (
     AnyKernel,
@@ -23,6 +22,7 @@ from hilboost.kernels.marginal_likelihood import (
     LogScalePrior,
     maximize,
 )
+from hilboost.kernels.stationary import squared_distances
 from hilboost.learners.kernel_machine.tuning.scoring import Rows, by_error, unit_of
 
 KERNEL = Matern(1.0, 2.5)
