@@ -205,8 +205,8 @@ def page(records: list[Record], facts: str) -> str:
         "target, or log-loss; smaller is better. Only verbosity, seed and thread count are set. "
         "Seconds are those of the processor. "
         f"All libraries receive text columns as integer codes. {' and '.join(COMPILING)} make two "
-        "untimed fits per type of task first. The last twelve tables are from another machine, an "
-        "AMD EPYC.\n\n"
+        "untimed fits per type of task first, and were measured together on another machine, an "
+        "AMD EPYC, beside other work; so were all libraries on the last twelve tables.\n\n"
         + "".join(f"{_overall_section(summary, kind)}\n\n" for kind in summary["overall"])
         + _chosen_section(summary, records)
         + f"{_scores_section(summary, records)}{_errors_section(records)}\n"
