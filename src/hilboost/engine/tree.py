@@ -300,16 +300,16 @@ def work_in_blocks(work: Callable[[slice], None], n: int, n_trees: int, n_thread
 
 def flat_trees(trees: Sequence[Tree]) -> FlatTrees:
     """Concatenate the nodes of the trees."""
-    roots = np.concatenate([[0], np.cumsum([len(t.column) for t in trees])]).astype(np.int64)
+    sizes = [len(t.column) for t in trees]
+    roots = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    child = np.concatenate([t.child for t in trees]) + np.repeat(roots[:-1], sizes)
     return FlatTrees(
         roots=roots,
         depths=np.array([t.depth for t in trees], dtype=np.int32),
         column=np.concatenate([t.column for t in trees]),
         threshold=np.concatenate([t.threshold for t in trees]),
         missing_right=np.concatenate([t.missing_right for t in trees]),
-        child=np.concatenate(
-            [t.child + root for t, root in zip(trees, roots[:-1], strict=True)]
-        ).astype(np.int32),
+        child=child.astype(np.int32),
         set_numbers=_set_numbers(trees),
         left_sets=np.concatenate([t.left_sets for t in trees]),
         has_sets=np.array([len(t.left_sets) > 0 for t in trees]),
