@@ -111,11 +111,18 @@ class OutputKernelEstimator(OutputQuality, RegressorMixin, CandidateSets, Boosti
             Invalid parameters or data.  The message names the row and suggests a fix.
         """
         given = FitArguments(X, y, sample_weight, groups, time=time)
+        held_out = FitArguments(X_val, y_val, sample_weight_val)
+        return self._fit_some(given, held_out, callbacks)
+
+    def _fit_some(
+        self, given: FitArguments, held_out: FitArguments, callbacks: Sequence[Callback]
+    ) -> Self:
+        """Fit to the rows whose weight is not zero."""
         names: AbstractContextManager[None] = nullcontext()
-        if sample_weight is not None and y is not None:
-            given, names = self._without_zero_weights(replace(given, y=as_sequence(y)))
+        if given.sample_weight is not None and given.y is not None:
+            given, names = self._without_zero_weights(replace(given, y=as_sequence(given.y)))
         with names:
-            return self._fit(given, FitArguments(X_val, y_val, sample_weight_val), callbacks)
+            return self._fit(given, held_out, callbacks)
 
     def _without_zero_weights(
         self, given: FitArguments

@@ -123,7 +123,7 @@ default="from_dtype"
         ValueError, TypeError
             Invalid parameters or data.  The message names the row and suggests a fix.
         """
-        return self._fit(FitArguments(X, y, sample_weight), FitArguments(None, None), ())
+        return self._fit_some(FitArguments(X, y, sample_weight), FitArguments(None, None), ())
 
     def _train(self, data: TrainingData, context: FitContext) -> TrainingResult:
         n_trees, parameters = self._n_trees(), self.get_params(deep=False)
