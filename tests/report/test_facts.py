@@ -33,7 +33,7 @@ from hilboost.estimators.subset_ensembles import (
 from hilboost.kernels import Gaussian, Matern
 from hilboost.outputs import PrecomputedOutput
 from hilboost.report import facts as report_facts
-from hilboost.report import render
+from hilboost.report import render, report
 from hilboost.report.about import kernel_facts
 
 KERNEL = {"kernel": Matern(np.full(5, 2.0), 1.5), "regularization": 0.1, "random_state": 0}
@@ -456,3 +456,11 @@ def test_thresholds_count_the_rows_above_them():
     numbers = BoostingRegressor(**PLAIN).fit(X, -X[:, 0])
     with pytest.raises(InvalidParameter, match="requires a model of two classes"):
         numbers.report(X, X[:, 0], positive_class=1)
+
+
+@pytest.mark.parametrize("function", [report_facts, hilboost.report.scores, report])
+def test_unknown_arguments_are_those_of_public_functions(function):
+    X, y = friedman()
+    model = BoostingRegressor(**PLAIN).fit(X, y)
+    with pytest.raises(TypeError, match=r"^(facts|scores)\(\) got an unexpected .*'weights'"):
+        function(model, X, y, weights=y)

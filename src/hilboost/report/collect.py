@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, PerRow
 from hilboost.core.errors import counted
 from hilboost.core.metric import Metric
 from hilboost.outputs.distances import to_points
@@ -46,8 +47,13 @@ def facts(
     *,
     title: str | None = None,
     positive_class: object = None,
+    sample_weight: PerRow = None,
     X_train: object = None,
-    **beside: Any,
+    groups: PerRow = None,
+    strata: PerRow = None,
+    entry: PerRow = None,
+    times: ArrayLike | None = None,
+    offset: PerRow = None,
 ) -> dict[str, Any]:
     """Collect facts about a fitted model on some rows.
 
@@ -62,15 +68,19 @@ def facts(
     title : str, optional
     positive_class : label, optional
         The class, of two, that calibration, curves and thresholds are about; by default the second.
+    sample_weight : array-like (n,), optional
+        Weights of the rows in scores, means and curves.  Rows with zero weight are ignored.
     X_train : array-like or data frame (m, d), optional
         Rows of the training data, with which these rows are compared.
-    **beside
-        What belongs to the rows, as arrays (n, …): ``sample_weight`` in scores, means and curves;
-        ``groups`` of a ranking; ``strata`` and ``entry`` times of survival times, as in ``fit``;
-        ``offset``, the known part of the predictions, as in ``fit``, without which contributions,
-        partial dependence and drift are computed.  And ``times`` (k,) of the calibration of
-        survival models, instead of quartiles of the times of events.  Rows with zero weight are
-        ignored.
+    groups : array-like (n,), optional
+        Label of the group of each row of a ranking.
+    strata, entry : array-like (n,), optional
+        Strata and entry times of survival times, as in ``fit``.
+    times : array-like (k,), optional
+        Times of the calibration of survival models, instead of quartiles of the times of events.
+    offset : array-like (n,) or (n, r), optional
+        Known part of the predictions, as in ``fit``.  Contributions, partial dependence and drift
+        refer to the model without offsets.
 
     Returns
     -------
@@ -98,7 +108,7 @@ def facts(
     -----
     The cost is that of predicting about 200,000 rows, mainly for the importances.
     """
-    asides = Asides(**beside)
+    asides = Asides(groups, strata, entry, sample_weight, offset, times)
     rows = Rows.of(model, X, y, asides)
     columns, raw = rows.columns, rows.raw
     positive = rows.positive_index(positive_class)
@@ -115,8 +125,7 @@ def facts(
     }
     order = found["importance"]["order"]
     found["data"] = data_facts(columns, order)
-    weighted = asides.sample_weight is not None
-    found["data"]["weight"] = float(columns.weights.sum()) if weighted else None
+    found["data"]["weight"] = None if sample_weight is None else float(columns.weights.sum())
     kind = model.fitted_.codec.kind
     if kind == "classes":
         found |= _of_classes(rows, order, positive)
@@ -133,7 +142,16 @@ def facts(
 
 
 def scores(
-    model: Any, X: object, y: object, *, metrics: Sequence[Metric] = (), **beside: Any
+    model: Any,
+    X: object,
+    y: object,
+    *,
+    sample_weight: PerRow = None,
+    groups: PerRow = None,
+    strata: PerRow = None,
+    entry: PerRow = None,
+    offset: PerRow = None,
+    metrics: Sequence[Metric] = (),
 ) -> list[dict[str, Any]]:
     """Compute the scores only, at the cost of one prediction.
 
@@ -143,11 +161,11 @@ def scores(
         Fitted.
     X : array-like or data frame (n, d)
     y : array-like (n,)
+    sample_weight, groups, strata, entry, offset : array-like, optional
+        See :func:`facts`.
     metrics : sequence of Metric, optional
         Metrics of a ranking, computed instead of the usual ones, such as ``NDCG(5)``; NDCG has the
         gain of the model.
-    **beside
-        Weights, groups, strata, entry times and offsets, see :func:`facts`.
 
     Returns
     -------
@@ -161,7 +179,7 @@ def scores(
     InvalidType, InvalidData, ValueError, TypeError
         Same as :func:`facts`.
     """
-    asides = Asides(**beside)
+    asides = Asides(groups, strata, entry, sample_weight, offset)
     rows = Rows.of(model, X, y, asides)
     kind = model.fitted_.codec.kind
     if kind == "structured":
