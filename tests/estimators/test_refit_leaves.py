@@ -98,7 +98,7 @@ def test_refusals():
     with pytest.raises(NotFittedError):
         BoostingRegressor().refit_leaves(X, Y)
     for keep in (2, np.nan, "half", None):
-        with pytest.raises(InvalidParameter, match="keep must be between 0 and 1; got"):
+        with pytest.raises(InvalidParameter, match="keep must be a number between 0 and 1; got"):
             BoostingRegressor(**PLAIN).fit(X, Y).refit_leaves(X, Y, keep=keep)
     Z, linear = np.nan_to_num(X), BoostingRegressor(learner="linear", n_estimators=2)
     linear.fit(Z, Y)

@@ -75,7 +75,7 @@ def refit_leaves(
 
 def _check(fitted: FittedModel, keep: float) -> None:
     if not Interval(Real, 0, 1, closed="both").is_satisfied_by(keep):
-        raise InvalidParameter(f"keep must be between 0 and 1; got {shown(keep)}.")
+        raise InvalidParameter(f"keep must be a number between 0 and 1; got {shown(keep)}.")
     terms = [term for stage in fitted.model.stages for term in stage.terms]
     if fitted.resolved is None or any(term.model.family != "trees" for term in terms):
         raise IncompatibleParts(
