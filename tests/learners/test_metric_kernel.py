@@ -57,6 +57,7 @@ def test_fits_have_any_unit(unit, ridge):
     K, weight = matern(Z, Z), np.where(np.arange(60) < 3, 1e-200, 1.0)
     for w in (np.ones(60), weight):
         one, other = (Problem(Z, y, w).residuals(K, ridge) for y in (Y, Y * unit))
+        np.testing.assert_array_equal(Problem(Z, Y, w).residuals(np.asfortranarray(K), ridge), one)
         assert np.isfinite(one).all()
         for value, scaled in zip(one, other, strict=True):
             np.testing.assert_array_equal(value * unit, scaled)

@@ -255,7 +255,7 @@ class Problem:
         """
         D = ridge / self.weight
         dtype, unit = dtype or precision_of(D), unit_of(self.Y)
-        factor = array_api.add_to_diagonal(K.astype(dtype), D.astype(dtype))
+        factor = array_api.add_to_diagonal(K.astype(dtype, "C"), D.astype(dtype))
         if not lapack.factor(factor.T, lower=False):
             return np.full_like(self.Y, np.inf), np.zeros_like(self.Y)
         residuals, alpha = array_api.left_out(factor, (self.Y / unit).astype(dtype), self.team)
