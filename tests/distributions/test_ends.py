@@ -165,3 +165,23 @@ def test_crps_of_counts_with_many_zeros(rate, zeros):
         expected = ((below - (counts >= y)) ** 2).sum()
         np.testing.assert_allclose(found.crps([y]), expected, rtol=1e-9)
         np.testing.assert_allclose(same.crps([y]), expected, rtol=2e-3)
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=str)
+def test_outputs_of_any_size_give_numbers(family):
+    """Linear models extrapolate outputs to any size on rows that are far away."""
+    rng = np.random.default_rng(0)
+    sizes = [-1e6, -200.0, -50.0, -10.0, 0.5, 10.0, 25.0, 50.0, 200.0, 1e6]
+    found = family.distribution_of(rng.choice(sizes, size=(100, len(family.parameters))))
+    y = np.full(100, 0.5 if family.support == "fractions" else 3.0)
+    values = [found.mean, found.std, found.quantile([0.001, 0.5, 0.99]), found.sample(2, 0)]
+    scores = [one(y) for one in (found.crps, found.log_score, found.interval_score, found.pit)]
+    for one in (*values, *scores):
+        assert not np.isnan(one).any()
+
+
+def test_the_standard_deviation_of_student_t_is_infinite_up_to_two_degrees_of_freedom():
+    df = np.array([1.0, 1.5, 2.0, 2.5, 30.0, 1e9])
+    found = StudentT().std((np.zeros(6), np.full(6, 2.0), df))
+    np.testing.assert_array_equal(found[:3], np.inf)
+    np.testing.assert_allclose(found[3:], stats.t.std(df[3:], scale=2))

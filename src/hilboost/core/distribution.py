@@ -244,7 +244,7 @@ class Distribution(ABC):
         """
         check_scalar(n, "n", Integral, min_val=0)
         levels = check_random_state(random_state).uniform(size=(len(self), n))
-        return self._quantile(levels)
+        return self.quantile(levels)
 
     def crps(self, y: ArrayLike) -> Floats:
         """Compute the continuous ranked probability score of each row; less is better.
@@ -304,7 +304,8 @@ class Distribution(ABC):
         if names is not None:
             raise InvalidData(
                 f"y must contain one number for each of the {len(self)} rows; got fields "
-                f"{', '.join(names)}, of which only distributions of a loss have a log_score."
+                f"{', '.join(names)}, of which only the distributions of a loss have a log_score; "
+                "calibrated ones have them as .base."
             )
         found = _numbers(y, "y")
         found = found[:, 0] if found.ndim == 2 and found.shape[1] == 1 else found

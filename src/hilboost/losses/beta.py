@@ -78,6 +78,6 @@ class Beta(DistributionLoss):
 
 
 def _shapes(mean: Floats, precision: Floats) -> tuple[Floats, Floats]:
-    """The two shapes, which are positive."""
-    least = np.float64(1e-9)
+    """The two shapes, positive and not so large that their quantiles are inexact."""
+    least, precision = np.float64(1e-9), np.minimum(precision, 1e9)
     return np.maximum(mean * precision, least), np.maximum((1 - mean) * precision, least)

@@ -61,6 +61,12 @@ class StudentT(DistributionLoss):
         """The location."""
         return p[0]
 
+    def std(self, p: Parameters) -> Floats:
+        """Infinite up to two degrees of freedom."""
+        _, scale, df = p
+        with np.errstate(divide="ignore", over="ignore"):
+            return scale * np.sqrt(np.where(df > 2, df, np.inf) / np.maximum(df - 2, 1e-300))
+
     def crps(self, y: Floats, p: Parameters) -> Floats:
         """Closed form of Jordan, Krüger & Lerch (2019)."""
         location, scale, df = p
