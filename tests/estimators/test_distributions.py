@@ -31,6 +31,11 @@ MODEL = BoostingRegressor("normal", **PLAIN).fit(X, Y)
 all_losses = pytest.mark.parametrize("case", DISTRIBUTIONS, ids=ids(DISTRIBUTIONS))
 
 
+def right_censored(y):
+    ends = zip(y, np.where(y > np.median(y), np.inf, y), strict=True)
+    return np.array(list(ends), dtype=[("lower", float), ("upper", float)])
+
+
 def fitted(case, n=120, **parameters):
     y = case.draw(np.random.default_rng(1), n)[:, 0]
     rows = np.column_stack([y + RNG.normal(size=n), RNG.normal(size=n)])
@@ -249,6 +254,36 @@ def test_metrics_and_scores_of_scikit_learn():
 )
 def test_impossible_targets(loss, y, said):
     refused(InvalidData, said, BoostingRegressor(loss).fit, X[:2], y)
+
+
+class Gumbel(DistributionLoss):
+    parameters = {"location": "location", "scale": "scale"}
+
+    def scipy(self, p):
+        return stats.gumbel_r(*p)
+
+
+def changed(**members):
+    return type("Gumbel", (Gumbel,), members)()
+
+
+@pytest.mark.parametrize(
+    ("loss", "said"),
+    [
+        (changed(parameters={}), r"declares parameters = \{\}, but it must map names to kinds"),
+        (changed(parameters=["location", "scale"]), "it must map names to kinds"),
+        (changed(parameters={"scale": "width"}), "'width'.*; kinds are location, scale, level"),
+        (changed(support="integers"), "declares support = 'integers'; valid values: numbers, pos"),
+        (changed(scipy=lambda self, p: stats.norm), "does not depend on 'location'.* frozen dist"),
+        (changed(scipy=lambda self, p: stats.norm(p[0])), "does not depend on 'scale' at locat"),
+        (changed(scipy=lambda self, p: stats.norm(p[0], -p[1])), "has no density at location=0.3"),
+        (changed(score=lambda self, y, p: (y,)), "score must return 2 arrays, .*; got 1"),
+        (changed(information=lambda self, p: [p[0]] * 3), "information must return 2 arrays"),
+    ],
+)
+def test_own_distributions_that_contradict_themselves(loss, said):
+    for y in (Y, right_censored(Y)):
+        refused(InvalidParameter, said, BoostingRegressor(loss, **PLAIN).fit, X, y)
 
 
 def test_metrics_score_pipelines():

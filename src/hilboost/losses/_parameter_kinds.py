@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from scipy.special import expit, logit
 
 from hilboost.core.dtypes import Floats
+from hilboost.core.errors import InvalidParameter, shown
 from hilboost.core.gradients import Gradients
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
+from hilboost.distributions.bounds import SUPPORTS
 from hilboost.losses.log_link import Poisson
 from hilboost.losses.squared_error import SquaredError
 from hilboost.reductions.quantiles import quantile
@@ -133,3 +135,45 @@ LOCATIONS: Mapping[str, tuple[Loss, Callable[[Floats], Floats]]] = {
     "probability": (SquaredError(), logit),
 }
 """Loss and function of the target by which a parameter of this kind is fitted first."""
+
+
+def check_declared(loss: Any) -> None:
+    """Reject a class of the user whose declarations and formulas contradict each other."""
+    if loss.regressor_name is not None:
+        return
+    name, declared = type(loss).__name__, loss.parameters
+    try:
+        kinds = list(dict(declared).values())
+    except (TypeError, ValueError):
+        kinds = []
+    if not kinds or not set(kinds) <= set(KINDS):
+        raise InvalidParameter(
+            f"{name} declares parameters = {shown(declared)}, but it must map names to kinds, such "
+            f"as {{'location': 'location'}}; kinds are {', '.join(KINDS)}."
+        )
+    if loss.support not in SUPPORTS:
+        raise InvalidParameter(
+            f"{name} declares support = {shown(loss.support)}; valid values: {', '.join(SUPPORTS)}."
+        )
+    p = tuple(KINDS[kind].value(np.array([0.3 + 0.1 * k])) for k, kind in enumerate(kinds))
+    with np.errstate(all="ignore"):
+        y = loss.quantile(np.array([0.3]), p)
+        density, scores = loss.log_density(y, p), loss.score(y, p)
+        information = loss.information(p)
+    at = ", ".join(f"{key}={one[0]:.3g}" for key, one in zip(declared, p, strict=True))
+    for method, found in (("score", scores), ("information", information)):
+        if len(found) != len(p):
+            raise InvalidParameter(
+                f"{name}.{method} must return {len(p)} arrays, one for each parameter; got "
+                f"{len(found)}."
+            )
+    if np.isnan(density).any():
+        raise InvalidParameter(
+            f"{name} has no density at {at}; correct scipy or log_density for these parameters."
+        )
+    for key, one in zip(declared, information, strict=True):
+        if not np.any(one):
+            raise InvalidParameter(
+                f"{name} has a density that does not depend on {key!r} at {at}; its scipy must "
+                "return a frozen distribution with this parameter."
+            )

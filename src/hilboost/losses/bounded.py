@@ -17,7 +17,7 @@ from hilboost.core.loss import Loss
 from hilboost.core.target import Target, TargetUnits
 from hilboost.distributions.bounds import ENDS, log_chance_of_bounds, log_likelihood
 from hilboost.losses._maximum_likelihood import best_raw, unbounded
-from hilboost.losses._parameter_kinds import damped
+from hilboost.losses._parameter_kinds import check_declared, damped
 from hilboost.reductions.sums import count_rows, extremes, mean
 from hilboost.tables.bounds import LOWER, UPPER, stand_ins
 
@@ -81,6 +81,7 @@ class BoundedLoss(Loss):
                 f"loss={self.loss._name!r} requires exact counts as y; bounds require a continuous "
                 "distribution, such as loss='lognormal'."
             )
+        check_declared(self.loss)
         self.check_rows(target.y)
         y = self._within(target.y)
         for column, side, other in ((UPPER, "upper", "right"), (LOWER, "lower", "left")):

@@ -25,6 +25,7 @@ from hilboost.losses._parameter_kinds import (
     LOCATIONS,
     Kind,
     center_and_spread,
+    check_declared,
     damped,
     least_scale,
     size_of,
@@ -114,9 +115,8 @@ class DistributionLoss(Loss):
         float64 array
         """
         frozen = self.scipy(p)
-        return np.maximum(
-            frozen.logpmf(y) if self.support == "counts" else frozen.logpdf(y), -1e300
-        )
+        found = frozen.logpmf(y) if self.support == "counts" else frozen.logpdf(y)
+        return np.maximum(found, -1e300)
 
     def score(self, y: Floats, p: Parameters) -> tuple[Floats, ...]:
         """Derivative of the log density by ``raw``, for each parameter; by default, differences.
@@ -363,14 +363,13 @@ class DistributionLoss(Loss):
         -------
         (r,) float64
         """
-        start = [
-            float(kind.raw(np.array(one)))
-            for kind, one in zip(self.kinds, self.guess(target), strict=True)
-        ]
-        return best_raw(unbounded(self), target, np.array(start), self.bounds)
+        pairs = zip(self.kinds, self.guess(target), strict=True)
+        start = np.array([float(kind.raw(np.array(one))) for kind, one in pairs])
+        return best_raw(unbounded(self), target, start, self.bounds)
 
     def check(self, target: Target) -> None:
         """Check that there is a single target column with possible targets."""
+        check_declared(self)
         if target.y.shape[1] != 1:
             raise InvalidData(
                 f"loss={self._name!r} supports one target column; got {target.y.shape[1]}. Fit one "
