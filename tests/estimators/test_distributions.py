@@ -256,6 +256,14 @@ def test_impossible_targets(loss, y, said):
     refused(InvalidData, said, BoostingRegressor(loss).fit, X[:2], y)
 
 
+@pytest.mark.parametrize("unit", [1e-300, 1e-70, 1e70, 1e200])
+@pytest.mark.parametrize("y", [Y, right_censored(Y)], ids=["numbers", "bounds"])
+def test_sizes_whose_scales_are_out_of_range(y, unit):
+    fit = BoostingRegressor("normal", **PLAIN).fit
+    scaled = y * unit if y.dtype.names is None else right_censored(Y * unit)
+    refused(InvalidData, "^y has the size .* divide y by a constant", fit, X, scaled)
+
+
 class Gumbel(DistributionLoss):
     parameters = {"location": "location", "scale": "scale"}
 

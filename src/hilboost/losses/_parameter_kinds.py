@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import expit, logit
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidParameter, shown
+from hilboost.core.errors import InvalidData, InvalidParameter, shown
 from hilboost.core.gradients import Gradients
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
@@ -23,6 +23,7 @@ from hilboost.reductions.sums import count_rows, extremes, mean
 
 FARTHEST = 150.0
 """Bound of logarithms, so that products of parameters stay finite."""
+_FARTHEST_SIZE = 60 * np.log(10)  # logarithm of the unit of a fit, beside which there is room
 LARGEST_LOGIT = 30.0
 _LEAST_SCALE = 1e-3  # of a row, as a fraction of the spread of the target
 _SMALLEST_INFORMATION = 1e-12
@@ -116,7 +117,18 @@ def center_and_spread(target: Target) -> tuple[float, float]:
 
 
 def size_of(target: Target, support: str) -> float:
-    """Return the unit of a fit: half of the range of the middle nine tenths; never zero."""
+    """Return the unit of a fit, and refuse targets whose scales are not between the bounds."""
+    size = _size_of(target, support)
+    if not abs(np.log(size)) <= _FARTHEST_SIZE:
+        raise InvalidData(
+            f"y has the size {size:.3g}, but predicted distributions require sizes from 1e-60 to "
+            "1e+60; divide y by a constant."
+        )
+    return size
+
+
+def _size_of(target: Target, support: str) -> float:
+    """Half of the range of the middle nine tenths; never zero."""
     y = target.y[:, 0]
     center = quantile(y, 0.5, target)
     if support == "positive":
