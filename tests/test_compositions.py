@@ -13,10 +13,12 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
+from scipy import stats
 from sklearn.gaussian_process.kernels import RBF
 from sklearn.model_selection import GroupKFold
 from sklearn.neighbors import KNeighborsRegressor
-from tests.cases import OUTPUTS
+from tests.cases import DISTRIBUTIONS, OUTPUTS
+from tests.reloaded import reloaded
 
 from hilboost import (
     AveragedKernelRidge,
@@ -33,10 +35,12 @@ from hilboost import (
     SparseKernelClassifier,
     SparseKernelRidge,
     kernels,
+    to_onnx,
 )
 from hilboost.callbacks import Checkpoint
 from hilboost.core.errors import HilboostError
 from hilboost.core.gradients import Gradients
+from hilboost.losses import DistributionLoss
 from hilboost.losses.registry import (
     classification_losses,
     ranking_losses,
@@ -79,6 +83,15 @@ class Cauchy(Loss):
     def gradients(self, target, raw):
         residual = target.y - raw
         return Gradients(residual / (1 + residual**2))
+
+
+class Gumbel(DistributionLoss):
+    """A user's distribution."""
+
+    parameters = {"location": "location", "scale": "scale"}
+
+    def scipy(self, p):
+        return stats.gumbel_r(*p)
 
 
 def quadratic(A, B):
@@ -229,6 +242,51 @@ def distances_and_learners(row, column):
     fit(model, np.c_[Y, X[:, 2]])
 
 
+DISTRIBUTED = {case.name: case.name for case in DISTRIBUTIONS} | {
+    "of SciPy": stats.gumbel_r,
+    "own": Gumbel(),
+}
+
+
+def distributions(row, column):
+    _, name = row.split(": ")
+    loss, y = DISTRIBUTED.get(name, "normal"), POSSIBLE.get(name, Y)
+    if name in STAGES:
+        model = KernelBoostingRegressor(loss, n_estimators=3, **STAGES[name], **MACHINE)
+    else:
+        model = BoostingRegressor(loss, learner=LEARNERS.get(name, "tree"), **FEW)
+    if column == "bounds":
+        bounds = np.array([*zip(y, np.where(y > np.median(y), np.inf, y), strict=True)], "f8,f8")
+        bounds.dtype.names = ("lower", "upper")
+        found = model.fit(X, bounds).predict_distribution(X).log_score(bounds)
+        assert np.isfinite(found).all()
+        return
+    found = model.fit(X, y).predict_distribution(X)
+    if column == "file":
+        scores = reloaded(model).predict_distribution(X).log_score(y)
+        np.testing.assert_array_equal(scores, found.log_score(y))
+    elif column == "report":
+        assert "Levels of the targets" in model.report(X, y).html
+    elif column == "ONNX":
+        np.testing.assert_allclose(in_onnx(model).T, [*found.parameters.values()], rtol=1e-9)
+    elif column == "`shap_values`":
+        shap = model.shap_values(X)
+        total = shap.values.sum(axis=1) + shap.base_values
+        np.testing.assert_allclose(total, model.predict_raw(X), atol=1e-6)
+    else:
+        calibrated = model.calibrate(X + 1e-9, y).predict_distribution(X)
+        assert np.isfinite(calibrated.crps(y)).all()
+
+
+def in_onnx(model):
+    """Parameters by ONNX Runtime."""
+    onnxruntime = pytest.importorskip("onnxruntime")
+    with TemporaryDirectory() as folder:
+        to_onnx(model, Path(folder) / "model")
+        session = onnxruntime.InferenceSession(Path(folder) / "model")
+    return session.run(["parameters"], {session.get_inputs()[0].name: X})[0]
+
+
 def uncertainty(row, column):
     model, labels, predict = UNCERTAIN[row]
     model = model()
@@ -315,6 +373,7 @@ TABLES = {
     "Kernels": kernels_and_machines,
     "Output spaces": spaces_and_learners,
     "Losses of the distance in an output space": distances_and_learners,
+    "Distributions": distributions,
     "Uncertainty": uncertainty,
     "Held-out rows": held_out_rows,
 }
@@ -374,4 +433,6 @@ def test_every_part_has_a_row():
     assert found["Kernels"] == set(KERNELS)
     assert found["Output spaces"] == set(OUTPUT_NAMES)
     assert found["Losses of the distance in an output space"] == set(DISTANCES)
+    with_distribution = {f"loss: {name}" for name in DISTRIBUTED}
+    assert with_distribution == {row for row in found["Distributions"] if row.startswith("loss")}
     assert found["Uncertainty"] == set(UNCERTAIN)
