@@ -356,6 +356,13 @@ def test_rows_in_order_of_time_are_noted_once(of_classes):
     model(**few).fit(features[order], y[order])
 
 
+def test_columns_of_dates_name_the_argument():
+    with pytest.raises(InvalidData, match=r"column 'day' contains dates.*; pass time=... to fit"):
+        regressor().fit(pd.DataFrame({"x": X[:, 0], "day": DAYS}), Y)
+    with pytest.raises(InvalidData, match=r"contains durations; .* or drop the column\.$"):
+        regressor().fit(pd.DataFrame({"day": DAYS - DAYS[0]}), Y)
+
+
 def test_sorted_rows_are_not_noted():
     grid = np.linspace(0, 10, 500)
     model = regressor(n_estimators=2)

@@ -191,13 +191,14 @@ def is_missing_value(value: object) -> bool:
 
 def refuse_dates(name: object, what: str) -> NoReturn:
     """Reject dates, times, and durations, which have no unique numeric form."""
-    kind = "dates or times"
+    kind, end = "dates or times", "; pass time=... to fit if later rows are predicted."
     advice = "year, month, day of the week, or the seconds since a fixed date"
     if "elta" in what or "uration" in what:
-        kind, advice = "durations", "their length in seconds, for instance with .dt.total_seconds()"
+        kind, end = "durations", "."
+        advice = "their length in seconds, for instance with .dt.total_seconds()"
     raise InvalidData(
         f"{place(name)} contains {kind}; convert them to numbers, such as {advice}, or drop the "
-        "column."
+        f"column{end}"
     )
 
 
