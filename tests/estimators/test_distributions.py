@@ -214,14 +214,17 @@ def drawn_tables(draw):
     return case.name, rows, y
 
 
-@given(drawn_tables())
-def test_drawn_tables_give_numbers_no_worse_than_constants(drawn):
+@given(drawn_tables(), st.sampled_from(["auto", "linear"]))
+def test_drawn_tables_give_numbers_no_worse_than_constants(drawn, learner):
+    """Linear learners extrapolate to rows that are far away."""
     name, rows, y = drawn
-    model = BoostingRegressor(name, random_state=0, n_estimators=20).fit(rows, y)
-    found = model.predict_distribution(rows)
+    model = BoostingRegressor(name, random_state=0, n_estimators=20, learner=learner)
+    found = model.fit(rows, y).predict_distribution(rows)
     assert found.log_score(y).mean() <= loss_of_constant(model, y)
-    for values in (found.mean, found.std, found.quantile([0.01, 0.5, 0.99]), found.crps(y)):
-        assert not np.isnan(values).any()
+    far = model.predict_distribution(1e3 * rows)
+    for one in (found, far):
+        for values in (one.mean, one.std, one.quantile([0.01, 0.5, 0.99]), one.crps(y)):
+            assert not np.isnan(values).any()
 
 
 def test_metrics_and_scores_of_scikit_learn():
