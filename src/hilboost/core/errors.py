@@ -223,12 +223,31 @@ def first_few(values: Collection[Any], write: Callable[[Any], str] = shown) -> s
 
 
 def counted(n: int, noun: str) -> str:
-    """Return a number and its noun, as in "1 row" and "2 rows"."""
+    """Return a number and its noun, as in "1 row" and "2 rows".
+
+    Parameters
+    ----------
+    n : int
+    noun : str
+
+    Returns
+    -------
+    str
+    """
     return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
 
 
 def with_article(noun: str) -> str:
-    """Return a noun with its article, as in "a dict" and "an int"."""
+    """Return a noun with its article, as in "a dict" and "an int".
+
+    Parameters
+    ----------
+    noun : str
+
+    Returns
+    -------
+    str
+    """
     return f"{'an' if noun[:1] in 'AEIOaeio' else 'a'} {noun}"
 
 

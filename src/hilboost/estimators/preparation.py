@@ -121,7 +121,8 @@ def check_complete(given: FitArguments) -> None:
     """Check that validation rows have targets, if any argument for them was passed."""
     several = given.X if type(given.X) is list else []
     tables = [one[0] if type(one) is tuple and one else one for one in several]
-    if tables and all(getattr(one, "ndim", 0) == 2 for one in tables):
+    numbers = [getattr(one, "ndim", None) for one in tables]  # of Dask, not always numbers
+    if tables and all(type(one) is int and one == 2 for one in numbers):
         raise InvalidData(
             "X_val is a list of validation sets; pass dicts with their names, such as "
             "X_val={'new': X_new}, y_val={'new': y_new}."
