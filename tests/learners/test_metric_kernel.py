@@ -51,6 +51,16 @@ def test_errors_are_those_of_fits_without_each_row(weight, ridge, digits):
     assert found.error == pytest.approx(np.average(errors, weights=weight), rel=digits)
 
 
+@pytest.mark.parametrize("length", [3.0, 300.0])
+@pytest.mark.parametrize("ridge", [1e-3, 3e-3, 1e-2])
+def test_errors_of_many_rows_of_smooth_kernels_are_exact_enough(length, ridge):
+    Z = RNG.normal(size=(1000, 3))
+    problem = Problem(Z, np.sin(Z[:, :1]), np.ones(1000))
+    K = matern(Z / length, Z / length)
+    found, exact = (problem.residuals(K, ridge, dtype)[0] for dtype in (None, np.float64))
+    assert (found**2).mean() == pytest.approx((exact**2).mean(), rel=2e-3)
+
+
 @pytest.mark.parametrize("unit", [2.0**-900, 2.0**900])
 @pytest.mark.parametrize("ridge", [0.05, 5e-4])
 def test_fits_have_any_unit(unit, ridge):

@@ -78,9 +78,8 @@ def _unknown(given: str, kind: str, supported: Collection[str]) -> InvalidParame
             f"eval_metric={given!r} is a loss; set it as the loss, which is recorded and decides "
             "when to stop, and set eval_metric=None."
         )
-    return InvalidParameter(
-        f"{unknown_name('eval_metric', given, supported, same)} {_OF_FUNCTIONS}"
-    )
+    error = unknown_name("eval_metric", given, supported, same)
+    return error if "Did you mean" in str(error) else InvalidParameter(f"{error} {_OF_FUNCTIONS}")
 
 
 def same_metric(name: str, known: Collection[str]) -> str | None:

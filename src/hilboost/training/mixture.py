@@ -196,11 +196,12 @@ class KernelTrial:
         return decisive(self._trials_of_first_member(trees), least)
 
     def _trials_of_first_member(self, trees: Floats) -> Iterator[HeldOutOutputs]:
+        found = None
         for k in range(len(self._machines.trials())):
+            if found is not None and found.blend.gain < _LARGE_GAIN / 2:
+                self._machines.limit_centers()
             found = self._outputs(self._held[0][1], trees, self._trial(k))
             yield found
-            if found.blend.gain < _LARGE_GAIN / 2:
-                self._machines.limit_centers()
 
     def _by_most_rows(self, trees: list[Floats]) -> tuple[HeldOutOutputs, bool]:
         """By the first machine with as many rows as it has; also whether to fit the others.

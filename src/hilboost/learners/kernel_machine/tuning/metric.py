@@ -33,7 +33,8 @@ _STEP = 1.6
 _FIRST_LENGTHS = (0.7, 1.6)  # times the median distance
 _FIRST_RIDGES = (3e-3, 3e-2, 3e-1)
 SMALLEST_RIDGE = 3e-4
-_OF_SINGLE = 1e-3, 1e9  # between these ridges, single precision suffices
+_LEAST_OF_SINGLE, _MOST_OF_SINGLE = 1e-3, 1e9  # ridges between which single precision suffices
+_LEAST_PER_ROW = 5e-6  # rounding errors of smooth kernels grow with the number of rows
 _ROWS_TO_HALVE = 500  # with as many, half of them choose where the search starts
 _FLOOR = 1e-3  # of the largest scale, during the search
 _DROPPED = 3e-3  # smaller scales become zero
@@ -156,7 +157,7 @@ def _repeated(problem: Problem, starts: list[Floats], path: Path) -> Fit:
 
 def precision_of(D: Floats) -> DTypeLike:
     """The precision that suffices to compare fits with some numbers added to the diagonal, (m,)."""
-    least, most = _OF_SINGLE
+    least, most = max(_LEAST_OF_SINGLE, _LEAST_PER_ROW * len(D)), _MOST_OF_SINGLE
     return np.float32 if least <= D.min() and D.max() <= most else np.float64
 
 
