@@ -7,7 +7,6 @@ import pytest
 
 from hilboost.core.base_model import BaseModel, Stage, Term
 from hilboost.model import AdditiveModel, mean_of
-from hilboost.model.additive import side_by_side
 
 
 class Linear(BaseModel):
@@ -76,12 +75,6 @@ def test_mean_of_models(n_models):
     together = mean_of(models)
     np.testing.assert_allclose(together.predict_raw(X), expected, rtol=1e-12)
     assert len(together.stages) == 3
-
-
-def test_models_side_by_side():
-    models = [build(k, 2) for k in range(3)]
-    expected = np.hstack([model.predict_raw(X) for model in models])
-    np.testing.assert_array_equal(side_by_side(models).predict_raw(X), expected)
 
 
 def test_models_of_different_lengths_have_no_mean():

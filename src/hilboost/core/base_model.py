@@ -266,13 +266,15 @@ class Stage:
 
     terms: tuple[Term, ...]
 
-    def scaled(self, factor: float | Floats) -> Stage:
+    def scaled(self, factor: float | Floats, learner: int | None = None) -> Stage:
         """Return a copy with scaled coefficients.
 
         Parameters
         ----------
         factor : float or (r,) float64
             Factor of all output columns, or of each.
+        learner : int or None
+            Index of the learner that fitted the terms; ``None`` leaves it as it is.
 
         Returns
         -------
@@ -282,7 +284,8 @@ class Stage:
 
         def scaled(term: Term) -> Term:
             own = factors[term.columns] if factors.ndim else factors
-            return replace(term, coefficient=term.coefficient * own)
+            of_learner = term.learner if learner is None else learner
+            return Term(term.model, term.columns, term.coefficient * own, of_learner)
 
         return Stage(tuple(map(scaled, self.terms)))
 

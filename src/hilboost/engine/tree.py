@@ -331,11 +331,14 @@ def _flat_leaves(
     # One output of a leaf after the other, where it was and where it is from left to right.
     of_leaf, n_outputs = np.repeat(leaves, width[leaves]), np.cumsum(width[leaves])
     output = np.arange(len(of_leaf)) - np.repeat(n_outputs - width[leaves], width[leaves])
-    pairs = zip(terms, trees, strict=True)
-    before = np.concatenate([(term.coefficient * t.leaf_values).ravel() for term, t in pairs])
+    before = np.concatenate([t.leaf_values.ravel() for t in trees])
+    coefficients = np.concatenate([term.coefficient for term in terms])
+    factor = np.repeat(np.cumsum(widths) - widths, sizes)
     values = np.empty_like(before)
     offset = first + order * width
-    values[offset[of_leaf] + output] = before[(first + number * width)[of_leaf] + output]
+    values[offset[of_leaf] + output] = (
+        before[(first + number * width)[of_leaf] + output] * coefficients[factor[of_leaf] + output]
+    )
     return FlatLeaves(
         number=number,
         offset=offset,

@@ -82,20 +82,6 @@ def mean_of(models: Sequence[AdditiveModel]) -> AdditiveModel:
     return AdditiveModel(start, tuple(stages))
 
 
-def side_by_side(models: Sequence[AdditiveModel]) -> AdditiveModel:
-    """Return the model with the outputs of all models, one after the other."""
-    r = len(models[0].initial_raw)
-
-    def placed(stage: Stage, k: int) -> Stage:
-        def columns(term: Term) -> slice:
-            return slice(term.columns.start + k * r, term.columns.stop + k * r)
-
-        return Stage(tuple(replace(term, columns=columns(term)) for term in stage.terms))
-
-    stages = (placed(stage, k) for k, model in enumerate(models) for stage in model.stages)
-    return AdditiveModel(np.concatenate([model.initial_raw for model in models]), tuple(stages))
-
-
 def members_of(model: AdditiveModel, n_members: int) -> list[AdditiveModel]:
     """Take a mean of models with equally many terms per stage apart again; see :func:`mean_of`."""
     if n_members == 1:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import cached_property, partial
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from hilboost.learners.kernel_machine.feature_map import columns_of
 from hilboost.learners.kernel_machine.metric_learner import MetricKernelLearner
 from hilboost.learners.kernel_machine.tuning.scoring import Rows
 from hilboost.learners.mixed import MixedLearner
-from hilboost.model.additive import AdditiveModel, side_by_side
+from hilboost.model.additive import AdditiveModel
 from hilboost.model.fitted import column_gains
 from hilboost.training.blending import TREES_ALONE, HeldOutOutputs, joined
 from hilboost.training.budget import Work, seconds_of_machines
@@ -164,7 +165,8 @@ class KernelTrial:
     def _result(self, outcome: Outcome) -> Outcome:
         seconds_of_trees = self._run.clock.passed() - self._seconds
         with self._timed():
-            trees, weights = self._trees(), TREES_ALONE
+            models = [self._model(k) for k in range(len(self._held))]
+            trees, weights = list(map(self._held_outputs, count(), models)), TREES_ALONE
             found, goes_on = self._by_most_rows(trees)
             is_judged = len(trees) == 1
             if goes_on and not is_judged:
@@ -185,7 +187,7 @@ class KernelTrial:
             n_centers=self._machines.n_centers(machines),
             kernel=self._machines.space.kernel_name,
         )
-        state = self._mixed(machines, weights, found.mean_loss(weights))
+        state = self._mixed(machines, weights, found.mean_loss(weights), models)
         learner = MixedLearner((outcome.learner, self._learner), tuple(parts))
         return replace(outcome, state=state, learner=learner, parts=parts)
 
@@ -238,14 +240,20 @@ class KernelTrial:
         loss, start = recipe.config.loss, recipe.initial_raw
         return HeldOutOutputs(loss, start, target, trees, kernel, of_few)
 
-    def _trees(self, n_stages: int | None = None) -> list[Floats]:
+    def _trees(self, n_stages: int) -> list[Floats]:
         """Outputs of the first stages for the held-out rows of each member."""
         return [self._trees_of(k, n_stages) for k in range(len(self._held))]
 
     def _trees_of(self, member: int, n_stages: int | None = None) -> Floats:
-        start, stages = self._recipe.initial_raw, self._state.members[member].stages
-        model, X = AdditiveModel(start, tuple(stages[:n_stages])), self._held[member][0]
-        return model.predict_raw(X, self._run.team.n_threads) - start
+        return self._held_outputs(member, self._model(member, n_stages))
+
+    def _model(self, member: int, n_stages: int | None = None) -> AdditiveModel:
+        stages = self._state.members[member].stages[:n_stages]
+        return AdditiveModel(self._recipe.initial_raw, tuple(stages))
+
+    def _held_outputs(self, member: int, model: AdditiveModel) -> Floats:
+        raw = model.predict_raw(self._held[member][0], self._run.team.n_threads)
+        return raw - self._recipe.initial_raw
 
     def _trial(self, k: int) -> Floats:
         """Outputs of a fit of the first member for its held-out rows."""
@@ -300,7 +308,11 @@ class KernelTrial:
     # The model of both parts
 
     def _mixed(
-        self, machines: list[KernelExpansion], weights: Floats, held_out_loss: float
+        self,
+        machines: list[KernelExpansion],
+        weights: Floats,
+        held_out_loss: float,
+        trees: list[AdditiveModel],
     ) -> TrainingState:
         """Multiply the stages of the trees, and add the last stage, with its losses."""
         state, r = self._state, self._recipe.n_outputs
@@ -308,45 +320,57 @@ class KernelTrial:
         members = []
         for member, machine in zip(state.members, machines, strict=True):
             kept = member.stages if of_trees.any() else []
-            stages = [
-                Stage(tuple(replace(term, learner=0) for term in stage.scaled(of_trees).terms))
-                for stage in kept
-            ]
+            stages = [stage.scaled(of_trees, learner=0) for stage in kept]
             term = Term(machine, slice(0, r), of_kernel.copy(), learner=1)
             members.append(replace(member, stages=[*stages, Stage((term,))]))
-        models = [member.model() for member in members]
-        n_stages = len(models[0].stages)
-        metrics = {}
+        n_stages, metrics = len(members[0].stages), {}
         for one in self._run.initial.others:
-            raw = models[0].predict_raw(_numbers(one.X), self._run.team.n_threads)
+            raw = members[0].model().predict_raw(_numbers(one.X), self._run.team.n_threads)
             loss = losses_in_own_units(
                 self._recipe.config.units, [self._mean_loss(raw, one.target)]
             )
             name = one.named("loss")
             metrics[name] = [*state.metrics[name][:n_stages], float(loss[0])]
+        losses = self._training_losses(trees if of_trees.any() else [], machines, weights)
         return replace(
             state,
             members=members,
-            train=[*state.train[:n_stages], float(np.mean(self._training_losses(models)))],
+            train=[*state.train[:n_stages], float(np.mean(losses))],
             validation=[*state.validation[:n_stages], held_out_loss],
             seconds=[*state.seconds[: n_stages - 1], self._seconds],
             metrics=metrics,
         )
 
-    def _training_losses(self, models: list[AdditiveModel]) -> list[float]:
-        """Loss of each model on the rows that it was fitted to."""
-        target, n = self._recipe.data.target, self._run.team.n_threads
+    def _training_losses(
+        self, trees: list[AdditiveModel], machines: list[KernelExpansion], weights: Floats
+    ) -> list[float]:
+        """Loss of each member on the rows that it was fitted to."""
+        start, target, team = self._recipe.initial_raw, self._recipe.data.target, self._run.team
+        losses = []
+        for k, outputs in enumerate(self._training_outputs(machines)):
+            own = slice(None) if self._state.folds is None else self._state.members[k].inside
+            raw = start + weights[1] * outputs
+            if trees:
+                of_trees = trees[k].predict_raw(self._inputs[k][own], team.n_threads)
+                raw += weights[0] * (of_trees - start)
+            losses.append(self._mean_loss(raw, target.rows(own)))
+        return losses
+
+    def _training_outputs(self, machines: list[KernelExpansion]) -> Iterator[Floats]:
+        """Outputs of each kernel machine on the rows that it was fitted to."""
+        members, team, r = self._state.members, self._run.team, self._recipe.n_outputs
         if self._state.folds is None:
-            return [self._mean_loss(models[0].predict_raw(self._inputs[0], n), target)]
-        rows = [member.inside for member in self._state.members]
-        if self._shares:  # kernel values for all models at once
-            raw = side_by_side(models).predict_raw(self._inputs[0], n)
-            r = self._recipe.n_outputs
-            raws = [raw[own, k * r : (k + 1) * r] for k, own in enumerate(rows)]
+            yield machines[0].evaluate(self._inputs[0], team)
+        elif self._shares:  # kernel values for all machines at once
+            columns = [slice(k * r, (k + 1) * r) for k in range(len(machines))]
+            outputs = np.zeros((len(self._inputs[0]), len(machines) * r))
+            together = KernelExpansion.sum_of(list(map(Term.of, machines, columns)))
+            together.add_to(outputs, self._inputs[0], team.n_threads)
+            for member, own in zip(members, columns, strict=True):
+                yield outputs[member.inside, own]
         else:
-            fits = zip(models, self._inputs, rows, strict=True)
-            raws = [model.predict_raw(X[own], n) for model, X, own in fits]
-        return [self._mean_loss(raw, target.rows(own)) for raw, own in zip(raws, rows, strict=True)]
+            for machine, X, member in zip(machines, self._inputs, members, strict=True):
+                yield machine.evaluate(X[member.inside], team)
 
     def _mean_loss(self, raw: Floats, target: Target) -> float:
         mass = target.row_weights
