@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from typing import Any
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from hilboost.backends.random_bits import Purpose, key_of
+from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dependence import Dependence
 from hilboost.core.dtypes import Floats
 from hilboost.core.gradients import Gradients
@@ -29,6 +30,7 @@ _LARGE_ERROR = 0.03  # of that gain, which then has to exceed this many standard
 _FIRST_ERRORS_IF_LARGE = -0.3
 _ERRORS_OF_TREES, _ERRORS_OF_TREES_OF_FEW = 1, 2  # of their gain beside a kernel machine
 _FEW_ROWS, _PARTS = 5000, 10
+_OUTPUTS_WORTH_THREADS = 2**16  # with fewer, Python takes most of the time
 _PRIOR_ROWS = 0.5  # rows that say that weights are 1 and 0; keeps logits of separable rows finite
 
 NEITHER, TREES, _BOTH = (0.0, 0.0), (1.0, 0.0), (1.0, 0.1)
@@ -111,6 +113,7 @@ class HeldOutOutputs:
     trees: Floats  # (n, r)
     kernel: Floats  # (n, r)
     of_few: bool = False  # whether the table has few rows
+    team: ThreadTeam = field(default_factory=ThreadTeam)
 
     @cached_property
     def mass(self) -> Floats:
@@ -173,11 +176,14 @@ class HeldOutOutputs:
         if not is_random:
             part_of = parts(key_of(0, Purpose.FOLDS_COMPARED), n_parts, self.target)
 
-        for place in np.unique(part_of).tolist():
+        def judge(place: int) -> None:
             judged = slice(place, None, n_parts) if is_random else np.flatnonzero(part_of == place)
             others, rows = self._rows(part_of != place), self._rows(judged)
             of_both[judged] = rows.losses(others._fitted(loss, weights))
             of_trees[judged] = rows.losses(others._fitted(loss, TREES, most=(None, 0.0)))
+
+        per_thread = -(-_OUTPUTS_WORTH_THREADS // self.trees.size)
+        self.team.map(judge, np.unique(part_of).tolist(), per_thread)
         gains, of_weight = alone - of_both, self._mean(alone - of_trees) / loss
         if not np.isfinite([*weights, *gains]).all():
             return no_gain
@@ -229,12 +235,12 @@ class HeldOutOutputs:
         parts = [np.asfortranarray(part) for part in (self.trees, self.kernel)]
         squares = np.array([float(self.mass @ (part**2).mean(axis=1)) / total for part in parts])
         weighted = [(part * self.mass[:, None]).T for part in parts]
-        prior, raw = np.array(TREES), np.empty_like(parts[0])
+        prior, raw, buffer = np.array(TREES), np.empty_like(parts[0]), np.empty_like(parts[0])
         memory: Gradients | None = None
 
         def objective(weights: Floats) -> tuple[float, Floats]:
             nonlocal memory
-            self._write_raw(raw, weights, parts)
+            self._write_raw(raw, weights, parts, buffer)
             values, memory = self.loss.value_and_gradients(self.target, raw, memory)
             slopes = -np.array([np.vdot(memory.negative_gradient.T, part) for part in weighted])
             away = _PRIOR_ROWS * squares * (weights - prior)
@@ -279,13 +285,15 @@ class HeldOutOutputs:
 
     def _raw(self, weights: Weights) -> Floats:
         raw = np.empty_like(self.trees)
-        self._write_raw(raw, weights, (self.trees, self.kernel))
+        self._write_raw(raw, weights, (self.trees, self.kernel), np.empty_like(raw))
         return raw
 
-    def _write_raw(self, raw: Floats, weights: Weights, parts: Sequence[Floats]) -> None:
+    def _write_raw(
+        self, raw: Floats, weights: Weights, parts: Sequence[Floats], buffer: Floats
+    ) -> None:
         raw[:] = self.start
         for weight, part in zip(weights, parts, strict=True):
-            raw += weight * part
+            raw += np.multiply(weight, part, out=buffer)
 
     def _mean(self, values: Floats) -> float:
         return float(self.mass @ values) / float(self.mass.sum())

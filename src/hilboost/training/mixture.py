@@ -238,7 +238,7 @@ class KernelTrial:
         recipe = self._recipe
         of_few = recipe.data.target.n_rows < FEW_ROWS
         loss, start = recipe.config.loss, recipe.initial_raw
-        return HeldOutOutputs(loss, start, target, trees, kernel, of_few)
+        return HeldOutOutputs(loss, start, target, trees, kernel, of_few, self._run.team)
 
     def _trees(self, n_stages: int) -> list[Floats]:
         """Outputs of the first stages for the held-out rows of each member."""
