@@ -11,8 +11,10 @@ from hilboost.core.errors import IncompatibleParts
 from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.row_sample import RowSample
 from hilboost.core.rule import State
+from hilboost.core.target import Target
 from hilboost.kernels import Linear
 from hilboost.learners.tree import TreeLearner
+from hilboost.losses import Cox
 from hilboost.rules import LineSearch, PenalizedLineSearch, Shrinkage
 
 N = 60
@@ -90,6 +92,15 @@ def test_short_directions_are_followed_far():
     loss, target, raw, direction, sample = draw(case)
     once, far = (search(loss, target, raw, direction * f, sample)[0] for f in (1, 2.0**-12))
     assert far == pytest.approx(2**12 * once, rel=1e-8)
+
+
+def test_a_constant_that_the_loss_ignores_is_not_followed():
+    rng = np.random.default_rng(0)
+    y = np.column_stack([np.exp(rng.normal(size=(N, 1))).repeat(2, axis=1), np.zeros((N, 2))])
+    target, raw = Target(y), 0.1 * rng.normal(size=(N, 1))
+    for constant in (1.0, -1.0, 1e-17):
+        direction = np.full((N, 1), constant)
+        assert search(Cox(), target, raw, direction, RowSample(None, None)) == 0.0
 
 
 def test_an_unbounded_descent_ends():

@@ -25,6 +25,7 @@ _SHORTEST_STEP = 2.0**-50
 _TOLERANCE = 1e-10
 _LARGEST = 2.0**500
 _LEVEL = 1e-12  # relative slope at which a loss that falls forever has fallen
+_NO_SLOPE = 2.0**-48  # of the sum of its magnitudes, which is rounding error
 
 
 @dataclass(frozen=True)
@@ -94,17 +95,18 @@ class LineSearch:
         weighted = replace(state.target, weight=state.sample.weight)
         learned = [_of_the_sample(direction, state) for direction in directions]
 
-        def descent(length: float) -> float:
+        def slopes(length: float) -> list[Floats]:
             for column, direction in zip(columns, directions, strict=True):
                 moved[:, column] = state.raw[:, column] + length * direction
             negative = state.loss.gradients(state.target, moved).negative_gradient
-            return sum(
-                total(part * negative[:, column], weighted)
-                for column, part in zip(columns, learned, strict=True)
-            )
+            pairs = zip(columns, learned, strict=True)
+            return [part * negative[:, column] for column, part in pairs]
+
+        def descent(length: float) -> float:
+            return sum(total(of_rows, weighted) for of_rows in slopes(length))
 
         slope = descent(0.0)
-        if not slope > 0:
+        if not slope > _NO_SLOPE * sum(total(np.abs(of_rows), weighted) for of_rows in slopes(0.0)):
             return 0.0
         length = _length_to_zero(state, slope)
         low, high = 0.5, 1.0
