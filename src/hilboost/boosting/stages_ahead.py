@@ -99,12 +99,12 @@ class StagesAhead:
             return
         began = working_seconds()
         n_stages = min(_MOST_STAGES, self.config.n_stages - number)
-        requests = [self._request(k, number, n_stages) for k in range(len(self.members))]
 
-        def fit(k: int) -> FittedStages | None:
-            return self.config.learner.fit_stages(self.members[k].data, requests[k])
+        def fit(k: int) -> tuple[StageRequest, FittedStages | None]:
+            request = self._request(k, number, n_stages)
+            return request, self.config.learner.fit_stages(self.members[k].data, request)
 
-        answers = self.team.map(fit, range(len(self.members)))
+        requests, answers = zip(*self.team.map(fit, range(len(self.members))), strict=True)
         fitted = [answer for answer in answers if answer is not None]
         self.is_possible = len(fitted) == len(answers)
         if not self.is_possible:
