@@ -18,6 +18,7 @@ import numpy as np
 from hilboost.backends.exact_sums import quotient
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import DataWarning, warn_caller
+from hilboost.core.plain_values import is_auto
 from hilboost.core.target import Target
 from hilboost.reductions.sums import (
     count_rows,
@@ -53,7 +54,7 @@ class WeightScale:
 
     def in_rows(self, mass: Any) -> Any:
         """Convert a mass from original weights to a number of rows; ``"auto"`` is kept."""
-        return mass if isinstance(mass, str) else _quotient(mass, self.plain_row)
+        return mass if is_auto(mass) else _quotient(mass, self.plain_row)
 
     def of_rows(self, rows: float) -> float:
         """Convert a number of rows to a mass in original weights."""

@@ -20,8 +20,9 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
+from hilboost.core.plain_values import is_auto
 from hilboost.core.target import Target
-from hilboost.model.fit_facts import ResolvedParameters, is_auto
+from hilboost.model.fit_facts import ResolvedParameters
 
 SHARED_GAIN, EXPECTED_GAIN = 0.7, 0.85
 """Least share of the gain of stages that other rows have, too; at once, and with larger shards."""

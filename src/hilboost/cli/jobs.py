@@ -33,8 +33,8 @@ from hilboost.cli.task import (
     refuse_offset_of_classes,
 )
 from hilboost.core.errors import counted, first_few
+from hilboost.core.plain_values import as_list
 from hilboost.tables.schema import category_choice
-from hilboost.validation.choices import as_list
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,6 +9,7 @@ from typing import Protocol, runtime_checkable
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidType, counted, refuse_class, shown
+from hilboost.core.plain_values import entries
 
 
 @dataclass(frozen=True)
@@ -131,8 +132,7 @@ def check_callbacks(callbacks: object) -> None:
     """
     if callable(callbacks):
         raise InvalidType("callbacks must be a list; put the callback into one.")
-    is_list = isinstance(callbacks, Iterable) and not isinstance(callbacks, str)
-    for callback in callbacks if is_list else [callbacks]:  # type: ignore[attr-defined]
+    for callback in entries(callbacks):
         refuse_class("callbacks", callback)
         if not callable(callback):
             raise InvalidType(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from functools import cache
-from numbers import Integral, Real
+from numbers import Integral
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state, check_scalar
 
 from hilboost.core.dtypes import Floats, Seed
 from hilboost.core.errors import InvalidData, InvalidParameter, shown
+from hilboost.core.plain_values import real
 
 _NODES = 64
 _MOST_COUNTS, _PARTS = 2000, 16  # counts that are summed one by one, and parts of larger steps
@@ -332,11 +333,11 @@ class Distribution(ABC):
 
 def check_coverage(coverage: object) -> float:
     """Return the coverage as a float."""
-    if not isinstance(coverage, Real) or not 0 < float(coverage) < 1:
+    if not 0 < real(coverage) < 1:
         raise InvalidParameter(
             f"coverage must be between 0 and 1, such as 0.9 for 90 %; got {shown(coverage)}."
         )
-    return float(coverage)
+    return real(coverage)
 
 
 def _numbers(values: ArrayLike, name: str) -> Floats:

@@ -1,13 +1,69 @@
-"""Values of files: those that JSON stores as they are, and checks of arrays."""
+"""Kinds of values: names, numbers, lists, classes, those that JSON stores, and arrays."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from numbers import Integral, Real
+from typing import Any, TypeGuard
 
 import numpy as np
 
 PLAIN = (str, int, float, bool, type(None))
+
+
+def is_name(value: object, name: str) -> bool:
+    """Return whether a parameter is this name; it may also be an array or another object."""
+    return isinstance(value, str) and value == name
+
+
+def is_auto(value: object) -> bool:
+    """Whether the library chooses the value of a parameter."""
+    return is_name(value, "auto")
+
+
+def all_text(values: Iterable[object]) -> bool:
+    """Return whether all values are strings."""
+    return all(isinstance(value, str) for value in values)
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Return whether a value is a real number; booleans are not."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def is_integer(value: object) -> TypeGuard[int]:
+    """Return whether a value is a whole number by its type; booleans are not."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def real(value: Any) -> float:
+    """Return a real number or a boolean as a float, and NaN for other values."""
+    return float(value) if isinstance(value, Real) else float("nan")
+
+
+def as_list(value: object) -> list[Any]:
+    """Return the entries of a list or tuple; any other value is a list of one."""
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
+def entries(value: object) -> list[Any]:
+    """Return the entries of any iterable; text, or any other value, is a list of one."""
+    return list(value) if isinstance(value, Iterable) and not isinstance(value, str) else [value]
+
+
+def is_pair(value: object) -> TypeGuard[tuple[Any, Any] | list[Any]]:
+    """Return whether a value is a list or tuple of two entries."""
+    return isinstance(value, list | tuple) and len(value) == 2
+
+
+def is_array_or_list(value: object) -> bool:
+    """Return whether a value is an array of NumPy, a list or a tuple."""
+    return isinstance(value, np.ndarray | list | tuple)
+
+
+def is_class(value: object, base: type | tuple[type, ...]) -> TypeGuard[type[Any]]:
+    """Return whether a value is a class derived from ``base``, and not an object."""
+    return isinstance(value, type) and issubclass(value, base)
 
 
 def as_python(value: Any) -> Any:

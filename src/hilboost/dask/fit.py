@@ -13,6 +13,7 @@ from hilboost.callbacks.loggers import with_printer
 from hilboost.core.callback import Callback, check_callbacks
 from hilboost.core.dtypes import PerRow
 from hilboost.core.errors import DataWarning, InvalidParameter, warn_caller
+from hilboost.core.plain_values import is_name
 from hilboost.dask.cluster import ClusterFit
 from hilboost.dask.partitions import partitions_of
 from hilboost.estimators.base import BoostingEstimator
@@ -20,7 +21,6 @@ from hilboost.estimators.preparation import FitArguments, check_complete
 from hilboost.training import checkpoints
 from hilboost.training.continuation import Continuation
 from hilboost.training.fingerprints import FitFingerprint
-from hilboost.validation.choices import is_name
 from hilboost.validation.inputs import check_columns
 from hilboost.workers.fit import WorkerTask, check_supported
 from hilboost.workers.progress import Listener, StageLog

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import replace
-from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -13,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from hilboost.core.distribution import check_coverage
 from hilboost.core.dtypes import Floats, PerRow
 from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType, counted, shown
+from hilboost.core.plain_values import real
 from hilboost.estimators.number_predictions import NumberPredictions
 from hilboost.model.conformal import Calibration
 from hilboost.validation.dependence import check_half_life
@@ -90,7 +90,7 @@ class AdaptiveIntervals:
         self._model = copy(model)
         self._alpha = 1 - check_coverage(coverage)
         self._target = self._alpha
-        if not isinstance(step, Real) or not 0 <= step < np.inf:
+        if not 0 <= real(step) < np.inf:
             raise InvalidParameter(
                 f"step must be a positive number, or 0 for a fixed level; got {shown(step)}."
             )

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from hilboost.core.distribution import check_coverage
 from hilboost.core.dtypes import Floats, PerRow
 from hilboost.core.loss import Loss
+from hilboost.core.plain_values import is_name
 from hilboost.core.target import Target
 from hilboost.estimators.conformal import ConformalPredictions
 from hilboost.estimators.losses import class_loss
@@ -18,7 +19,6 @@ from hilboost.estimators.signatures import available_if, public_methods, public_
 from hilboost.losses.registry import gives_probabilities
 from hilboost.model.codecs import ClassCodec, TargetCodec
 from hilboost.model.scores import class_scores
-from hilboost.validation.choices import is_name
 from hilboost.validation.weights import check_weights
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import replace
-from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -16,6 +15,7 @@ from hilboost.core.dtypes import PerRow
 from hilboost.core.errors import InvalidParameter, InvalidType, shown
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
+from hilboost.core.plain_values import is_integer
 from hilboost.estimators.peer_names import peers
 from hilboost.estimators.signatures import available_if, public_methods
 from hilboost.model.fitted import FittedModel, StageLearners
@@ -126,7 +126,7 @@ class FittedProperties:
         """
         check_is_fitted(self)
         n = self.fitted_.n_stages
-        if isinstance(n_estimators, bool) or not isinstance(n_estimators, Integral):
+        if not is_integer(n_estimators):
             raise InvalidType(f"n_estimators must be an integer; got {shown(n_estimators)}.")
         if not 0 <= n_estimators <= n:
             raise InvalidParameter(

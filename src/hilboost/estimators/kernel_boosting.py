@@ -19,6 +19,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter, shown, with_article
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
+from hilboost.core.plain_values import is_auto
 from hilboost.estimators import parameter_types as types
 from hilboost.estimators.base import BoostingEstimator
 from hilboost.estimators.shapley import ShapleyValues
@@ -28,7 +29,6 @@ from hilboost.learners.kernel_machine.basis import SELECTIONS
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.learners.kernel_machine.summary import KernelMachineSummary
 from hilboost.model.codecs import TargetCodec
-from hilboost.model.fit_facts import is_auto
 from hilboost.persistence.stored import StoredModel
 from hilboost.training.continuation import Continuation
 from hilboost.training.data import TrainingData

@@ -11,6 +11,7 @@ import numpy as np
 from hilboost import losses
 from hilboost.core.errors import InvalidParameter, InvalidType, shown, unknown_name
 from hilboost.core.loss import Loss
+from hilboost.core.plain_values import is_class
 from hilboost.estimators.peer_names import peers, same_loss
 from hilboost.losses.registry import (
     SCIPY,
@@ -155,7 +156,7 @@ def _known(name: str, names: Collection[str]) -> str:
 
 def _made(loss: object, make: Callable[[type[Loss]], Loss]) -> Loss:
     """Create the loss from its class, or return the object passed by the user."""
-    if isinstance(loss, type) and issubclass(loss, Loss):
+    if is_class(loss, Loss):
         try:
             return make(loss)
         except TypeError as error:

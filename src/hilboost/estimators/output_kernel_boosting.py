@@ -14,6 +14,7 @@ from hilboost.backends.threads import threads_for
 from hilboost.core.errors import InvalidParameter, unknown_name
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
+from hilboost.core.plain_values import as_list, is_auto, is_name
 from hilboost.estimators import parameter_types as types
 from hilboost.estimators.kernel_boosting import kernel_stages, stages_beside
 from hilboost.estimators.kernel_regressor import KernelBoostingRegressor
@@ -24,7 +25,6 @@ from hilboost.learners.ridge import RidgeLearner
 from hilboost.learners.wrapped import WrappedLearner
 from hilboost.losses.squared_error import SquaredError
 from hilboost.model.codecs import TargetCodec
-from hilboost.model.fit_facts import is_auto
 from hilboost.persistence.require import require
 from hilboost.persistence.stored import StoredModel
 from hilboost.training.categories import check_kernel, nan_refused_by
@@ -39,7 +39,7 @@ from hilboost.training.recipes.output_kernels import (
     vector_trees,
 )
 from hilboost.training.recipes.table_learners import listed, mixed
-from hilboost.validation.choices import as_list, check_regressor, is_name
+from hilboost.validation.choices import check_regressor
 
 _LEARNERS = ("ok3", "extra_trees", "kernel", "linear")
 _COMPARED = ("extra_trees", "kernel")
@@ -330,7 +330,7 @@ default="from_dtype"
         self, learner: object, n: int, categorical: tuple[int, ...], stages: str | None
     ) -> Learner:
         if isinstance(learner, str):
-            if isinstance(self.learner, list | tuple):
+            if learner is not self.learner:  # one of a list
                 learner = _ALIASES_IN_LISTS.get(learner, learner)
             learner = _ALIASES.get(learner, learner)
             if learner not in _LEARNERS:

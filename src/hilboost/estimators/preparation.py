@@ -14,6 +14,7 @@ from hilboost.boosting.effective_size import row_weight_with_classes
 from hilboost.core.callback import Callback
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import DataWarning, InvalidData, errors_of, first_few, warn_caller
+from hilboost.core.plain_values import is_name
 from hilboost.core.target import Target
 from hilboost.encoders.encoding import level_weights
 from hilboost.model.codecs import TargetCodec
@@ -27,7 +28,6 @@ from hilboost.tables.text_columns import TextColumn
 from hilboost.training.categories import check_levels
 from hilboost.training.data import TrainingData, ValidationSet, without_zero_weights
 from hilboost.training.fingerprints import of_dependence
-from hilboost.validation.choices import is_name
 from hilboost.validation.copies import told_of_copies
 from hilboost.validation.dependence import check_weighted, dependence_of
 from hilboost.validation.inputs import Expected, check_inputs

@@ -16,9 +16,9 @@ from sklearn.utils import metaestimators
 from sklearn.utils._param_validation import InvalidParameterError
 
 from hilboost.core.errors import InvalidParameter, InvalidType
+from hilboost.core.plain_values import is_name
 from hilboost.estimators import sklearn_callbacks
 from hilboost.estimators.peer_names import advice, peers, same_parameters
-from hilboost.validation.choices import is_name
 from hilboost.validation.order import check_order
 
 Method = TypeVar("Method", bound=Callable[..., Any])

@@ -11,6 +11,7 @@ from sklearn.base import RegressorMixin
 from hilboost.backends import array_api
 from hilboost.backends.random_bits import Purpose, key_of
 from hilboost.core.dtypes import Floats
+from hilboost.core.plain_values import is_auto
 from hilboost.core.target import Target
 from hilboost.estimators import parameter_types as types
 from hilboost.estimators.number_predictions import NumberPredictions
@@ -18,7 +19,6 @@ from hilboost.estimators.random_subsets import MemberFitter, SubsetEnsemble
 from hilboost.estimators.shapley import ShapleyValues
 from hilboost.estimators.signatures import with_parameters
 from hilboost.model import AdditiveModel
-from hilboost.model.fit_facts import is_auto
 from hilboost.reductions.row_splits import Split, in_turn
 
 _FOLDS = 5
@@ -112,7 +112,7 @@ def stacked_weights(
     kept = d > np.finfo(float).eps * max(F.shape) * (d[0] if len(d) else 0.0)
     U, d, Vt = U[:, kept], d[kept], Vt[kept]
     if not len(d):
-        return np.zeros(F.shape[1]), 0.0 if isinstance(penalty, str) else float(penalty)
+        return np.zeros(F.shape[1]), 0.0 if is_auto(penalty) else float(penalty)
     b = U.T @ y
 
     def left_out(mu: float) -> float:

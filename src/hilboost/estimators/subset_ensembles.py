@@ -31,6 +31,7 @@ from hilboost.backends import array_api
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats
 from hilboost.core.loss import Loss
+from hilboost.core.plain_values import is_auto
 from hilboost.estimators import parameter_types as types
 from hilboost.estimators.class_predictions import ClassPredictions
 from hilboost.estimators.losses import class_loss
@@ -48,7 +49,6 @@ from hilboost.estimators.stacked_kernel_ridge import StackedKernelRidge
 from hilboost.kernels.gram import evaluate, row_blocks
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.model import AdditiveModel
-from hilboost.model.fit_facts import is_auto
 from hilboost.reductions.sums import total_weight
 from hilboost.training.data import TrainingData
 

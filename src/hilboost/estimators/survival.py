@@ -12,6 +12,7 @@ from hilboost.core.callback import Callback
 from hilboost.core.dtypes import Floats, PerRow
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
+from hilboost.core.plain_values import is_name
 from hilboost.core.target import Target
 from hilboost.estimators import parameter_types as types
 from hilboost.estimators.losses import loss_among
@@ -26,7 +27,6 @@ from hilboost.model.survival import SurvivalCodec, SurvivalCurves, baseline, eve
 from hilboost.training.data import TrainingData
 from hilboost.training.initial_state import check_rows
 from hilboost.training.train import TrainingResult
-from hilboost.validation.choices import is_name
 from hilboost.validation.survival import SurvivalLabels
 
 

@@ -18,6 +18,7 @@ from hilboost.core.dtypes import Floats, PerRow
 from hilboost.core.errors import InvalidData, InvalidParameter, shown
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
+from hilboost.core.plain_values import as_list, is_name
 from hilboost.estimators import parameter_types as types
 from hilboost.estimators.base import BoostingEstimator
 from hilboost.estimators.preparation import FitArguments, training_data
@@ -39,7 +40,6 @@ from hilboost.training.recipe import Recipe
 from hilboost.training.recipes.table_learners import LEARNERS, names, stored_learner
 from hilboost.training.recipes.tables import table_recipe, work
 from hilboost.training.refit import refit_leaves
-from hilboost.validation.choices import as_list, is_name
 from hilboost.validation.inputs import Expected
 
 _OF_TREES: Mapping[str, tuple[Any, ...]] = {"learner": ("tree", "auto"), "n_shards": (1,)}

@@ -24,6 +24,7 @@ from hilboost.core.link import (
 )
 from hilboost.core.loss import Loss
 from hilboost.core.packages import required
+from hilboost.core.plain_values import all_text
 from hilboost.core.version import __version__
 from hilboost.export.columns import Columns
 from hilboost.export.estimators import fitted_record
@@ -303,7 +304,7 @@ def _labels(classes: np.ndarray) -> np.ndarray:
     if classes.dtype.kind == "f":
         return classes.astype(np.float64)
     labels = classes.tolist()
-    if not all(isinstance(label, str) for label in labels):
+    if not all_text(labels):
         raise InvalidType(
             "to_onnx supports class labels that are numbers or text; got "
             f"{sorted({type(label).__name__ for label in labels})}. Fit with numbers or text as "

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from hilboost.core.errors import IncompatibleParts
+from hilboost.core.plain_values import is_number
 from hilboost.kernels.base import FieldKind, Kernel
 from hilboost.kernels.registry import kernel_classes
 
@@ -106,7 +107,7 @@ def _read_kernel(description: object) -> Kernel:
 
 
 def _read_float(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if not is_number(value):
         raise TypeError(f"expected a number, got {type(value).__name__}")
     try:
         number = float(value)

@@ -10,6 +10,7 @@ from typing import Any
 
 from hilboost.core.discovery import LazyMapping, by_name, by_short_name, classes_in
 from hilboost.core.errors import InvalidParameter, InvalidType, refuse_class, unknown_name
+from hilboost.core.plain_values import is_auto
 from hilboost.kernels.adapters import CallableKernel, SklearnKernel
 from hilboost.kernels.base import Kernel
 
@@ -132,7 +133,7 @@ def as_kernels(specs: Sequence[Any]) -> tuple[Kernel, ...]:
         raise InvalidParameter("kernel is an empty list; list at least one kernel.")
     found = []
     for k, spec in enumerate(specs):
-        if isinstance(spec, str) and spec == "auto":
+        if is_auto(spec):
             raise InvalidParameter(
                 f"entry {k} of kernel is 'auto', which chooses a kernel of all columns; list "
                 "kernels, or set kernel='auto' for all stages."

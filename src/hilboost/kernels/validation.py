@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter, counted
-
-
-def is_number(value: object) -> bool:
-    """Return whether a value is a real number; booleans are not."""
-    return isinstance(value, Real) and not isinstance(value, bool)
-
-
-def is_integer(value: object) -> bool:
-    """Return whether a value is a whole number by its type; booleans are not."""
-    return isinstance(value, Integral) and not isinstance(value, bool)
+from hilboost.core.plain_values import is_integer, is_number
 
 
 def positive(name: str, value: object) -> float:

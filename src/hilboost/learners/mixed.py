@@ -281,11 +281,11 @@ def names_of(learner: Learner) -> tuple[str, ...]:
 
 def in_trials(learner: Learner, data: Any) -> tuple[Learner, Any]:
     """Return the learner whose parameters trial runs compare, with its data: the first of trees."""
-    if not isinstance(learner, MixedLearner):
+    if len(learner.parts) == 1:
         return learner, data
-    of_trees = [part.capabilities.constant_on_leaves for part in learner.learners]
+    of_trees = [part.capabilities.constant_on_leaves for part in learner.parts]
     k = of_trees.index(True) if any(of_trees) else 0
-    return learner.learners[k], data.parts[k]
+    return learner.parts[k], data.parts[k]
 
 
 def decrease(proposal: Sequence[FittedTerm], gradients: Gradients, comparison: Comparison) -> float:

@@ -105,7 +105,7 @@ class RadialLoss(AdaptiveLoss, LeafLoss):
         size = np.full(target.y.shape[1], found.factor)
         return replace(found, plain=self, loss=scaled, size=size)
 
-    def adapted(self, target: Target, raw: Floats) -> Loss:
+    def adapted(self, target: Target, raw: Floats) -> RadialLoss:
         """Return the loss with the parameter of this stage, estimated from the distances."""
         if not self.loss.adaptive:
             return self
@@ -121,7 +121,6 @@ class RadialLoss(AdaptiveLoss, LeafLoss):
         leaves = np.zeros(len(points), dtype=np.int32)
         median = medians_of_leaves(points, outside, target.weight, leaves, 1)
         loss = self.adapted(target, np.broadcast_to(median, points.shape))
-        assert isinstance(loss, RadialLoss)
         return center(points, outside, target.weight, loss.reweighted)
 
     def value(self, target: Target, raw: Floats) -> Floats:

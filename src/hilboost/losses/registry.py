@@ -15,6 +15,7 @@ from scipy.stats.distributions import rv_frozen
 from hilboost.core.discovery import by_name, classes_in
 from hilboost.core.errors import InvalidParameter
 from hilboost.core.loss import Loss
+from hilboost.core.plain_values import is_class
 
 SCIPY = (stats.rv_continuous, stats.rv_discrete, rv_frozen)
 """Types of the distributions of SciPy, of which ``ScipyDistribution`` makes losses."""
@@ -100,7 +101,7 @@ def gives_probabilities(loss: Any) -> bool:  # true where nothing else is declar
     """Whether classifiers with this loss predict probabilities rather than scores."""
     if isinstance(loss, str) and loss in classification_losses():
         loss = classification_losses()[loss][0]
-    if isinstance(loss, type) and issubclass(loss, Loss) and loss.classifier_name is not None:
+    if is_class(loss, Loss) and loss.classifier_name is not None:
         loss = loss.for_classifier(loss.n_classes_range[0])
     link = loss.link if isinstance(loss, Loss) else None
     return link is None or link.gives_probabilities

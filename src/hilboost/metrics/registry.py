@@ -8,6 +8,7 @@ from functools import cache
 from hilboost.core.discovery import by_name, classes_in
 from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType, shown, unknown_name
 from hilboost.core.metric import Metric
+from hilboost.core.plain_values import as_list, is_class
 
 
 @cache
@@ -22,8 +23,7 @@ def metrics_of(given: object, kind: str) -> tuple[Metric, ...]:
     """Create the metrics that the parameter ``eval_metric`` specifies."""
     if given is None:
         return ()
-    listed = given if isinstance(given, list | tuple) else [given]
-    found = tuple(_metric(one, kind) for one in listed)
+    found = tuple(_metric(one, kind) for one in as_list(given))
     names = [metric.name for metric in found]
     twice = [name for k, name in enumerate(names) if name in names[:k]]
     if twice:
@@ -55,7 +55,7 @@ def _metric(given: object, kind: str) -> Metric:
         if given not in supported:
             raise _unknown(given, kind, supported)
         return supported[given]()
-    if isinstance(given, type) and issubclass(given, Metric):
+    if is_class(given, Metric):
         given = given()
     if not isinstance(given, Metric):
         raise InvalidType(

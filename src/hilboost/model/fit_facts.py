@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from hilboost.core.dtypes import Floats
-from hilboost.validation.choices import is_name
+from hilboost.core.plain_values import is_auto
 
 
 @dataclass(frozen=True)
@@ -32,11 +32,6 @@ class ResolvedParameters:
         chosen = {**asdict(self), "n_estimators": parameters["n_estimators"]}
         automatic = [name for name, value in parameters.items() if is_auto(value)]
         return parameters | {name: chosen[name] for name in automatic if name in chosen}
-
-
-def is_auto(value: object) -> bool:
-    """Whether the library chooses the value of a parameter."""
-    return is_name(value, "auto")
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,6 +14,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from hilboost.core.dtypes import Floats, Seed
 from hilboost.core.errors import InvalidData, InvalidParameter, counted
+from hilboost.core.plain_values import as_list
 from hilboost.estimators.output_kernel_boosting import OutputKernelBoostingRegressor
 from hilboost.estimators.output_kernel_forest import OutputKernelForestRegressor
 from hilboost.estimators.signatures import ExplainedParameters, public_prediction, with_parameters
@@ -27,7 +28,6 @@ from hilboost.network.validation import (
     refuse_unfinished,
     without_sparse,
 )
-from hilboost.validation.choices import as_list
 
 _SYMMETRIC = 1e-8  # tolerance relative to the largest similarity
 _RANK = 1e-8  # rank tolerance relative to the largest singular value

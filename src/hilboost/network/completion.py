@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, check_random_state
 
 from hilboost.core.dtypes import Floats, Seed
 from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType, shown
+from hilboost.core.plain_values import is_name
 from hilboost.estimators.output_kernel_boosting import OutputKernelBoostingRegressor
 from hilboost.estimators.signatures import ExplainedParameters, public_prediction, with_parameters
 from hilboost.network.curves import LinkCurves, curves_of_blocks, link_curves
@@ -25,7 +26,6 @@ from hilboost.network.validation import as_array, without_sparse
 from hilboost.outputs import PrecomputedOutput
 from hilboost.outputs.registry import as_output
 from hilboost.tables.arrays import columns_of
-from hilboost.validation.choices import is_name
 
 
 @with_parameters

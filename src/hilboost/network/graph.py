@@ -10,7 +10,7 @@ import scipy.sparse
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter, first_true, shown
-from hilboost.kernels.validation import is_integer
+from hilboost.core.plain_values import is_integer
 from hilboost.network.validation import as_array, as_matrix, first_uneven_pair, refuse_negative
 
 

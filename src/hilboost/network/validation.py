@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sized
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import scipy.sparse
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, first_true
+from hilboost.core.plain_values import entries
 from hilboost.tables.arrays import without_mask
 from hilboost.tables.number_text import is_numeric
 from hilboost.tables.sparse import check_sparse
@@ -75,9 +75,7 @@ def _refuse_rows(bad: Any, sentence: str) -> None:
 
 
 def _first_uneven_row(table: Any) -> str:
-    sizes = [
-        len(row) if isinstance(row, Sized) and not isinstance(row, str) else 1 for row in table
-    ]
+    sizes = [len(entries(row)) for row in table]
     for i, size in enumerate(sizes):
         if size != sizes[0]:
             return f"; row {i} has {size} and row 0 has {sizes[0]}"

@@ -15,7 +15,7 @@ from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.metric import OutputMetric
 from hilboost.core.output_space import OutputSpace, ShortNames
-from hilboost.kernels.validation import is_integer
+from hilboost.core.plain_values import is_integer
 from hilboost.outputs.exact_embedding import ChoosingEmbedding
 from hilboost.outputs.graph_search import BEAM, EditSearch, Refinement, alphabet_of, refine
 from hilboost.outputs.label_checks import Graph, as_graphs

@@ -14,7 +14,7 @@ from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.metric import OutputMetric
 from hilboost.core.output_space import Choice, OutputSpace
-from hilboost.kernels.validation import is_number
+from hilboost.core.plain_values import is_number
 from hilboost.outputs.agreement import equal, minus_distance
 from hilboost.outputs.exact_embedding import ChoosingEmbedding
 from hilboost.outputs.label_checks import as_objects

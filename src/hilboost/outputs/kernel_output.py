@@ -15,6 +15,7 @@ from hilboost.core.exchange import Exchange, RowShare
 from hilboost.core.labels import take_labels
 from hilboost.core.metric import OutputMetric
 from hilboost.core.output_space import Choice, OutputSpace, ShortNames
+from hilboost.core.plain_values import is_integer, is_name, is_number
 from hilboost.kernels import Gaussian, Kernel, as_kernel
 from hilboost.kernels.marginal_likelihood import mean_squared_distance
 from hilboost.kernels.pivoted_cholesky import (
@@ -23,7 +24,6 @@ from hilboost.kernels.pivoted_cholesky import (
     factor_gram,
     refuse_unfinished,
 )
-from hilboost.kernels.validation import is_integer, is_number
 from hilboost.outputs.agreement import minus_mean_square
 from hilboost.outputs.exact_embedding import ChoosingEmbedding
 from hilboost.outputs.label_checks import as_rows, refuse_no_list
@@ -132,7 +132,7 @@ class KernelOutput(OutputSpace):
         return callable(self.kernel) and not isinstance(self.kernel, Kernel | Theirs)
 
     def _kernel(self, rows: Floats) -> Kernel:
-        if isinstance(self.kernel, str) and self.kernel == "gaussian":
+        if is_name(self.kernel, "gaussian"):
             return Gaussian(np.sqrt(max(mean_squared_distance(rows), 1e-12) / 2))
         return as_kernel(self.kernel)
 

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter, counted, first_true, shown
-from hilboost.core.plain_values import as_python
-from hilboost.kernels.validation import is_integer
+from hilboost.core.plain_values import as_python, is_array_or_list, is_integer, is_pair
 from hilboost.tables.arrays import columns_of, n_rows, without_frame, without_mask
 
 _NO_NUMBERS = (str, bytes, complex, np.datetime64, np.timedelta64)
@@ -153,7 +152,7 @@ def as_strings(labels: object, what: str = "Y", of_tokens: bool | None = None) -
 
 def is_sequence(label: object) -> bool:
     """Whether a label is a list, a tuple or an array (n,)."""
-    return isinstance(label, list | tuple) or (isinstance(label, np.ndarray) and label.ndim == 1)
+    return is_array_or_list(label) and getattr(label, "ndim", 1) == 1
 
 
 def _tokens(i: int, what: str, sequence: Any) -> tuple[Any, ...]:
@@ -214,7 +213,7 @@ def _as_graph(label: object, where: str) -> Graph:
     networkx = sys.modules.get("networkx")
     if networkx is not None and isinstance(label, networkx.Graph):
         label = _pair_of(label, where)
-    if not isinstance(label, tuple | list) or len(label) != 2 or not is_sequence(label[0]):
+    if not is_pair(label) or not is_sequence(label[0]):
         raise InvalidData(
             f"{where} is {label!r:.60} ({type(label).__name__}); each output must be a graph: a "
             f"pair of a list of node labels and a list of edges, such as {_EXAMPLE}."
@@ -238,7 +237,7 @@ def _as_graph(label: object, where: str) -> Graph:
 
 def _as_edge(given: object, n_nodes: int, where: str) -> tuple[int, int]:
     ends = given.tolist() if isinstance(given, np.ndarray) else given
-    if not isinstance(ends, tuple | list) or len(ends) != 2 or not all(map(is_integer, ends)):
+    if not is_pair(ends) or not all(map(is_integer, ends)):
         raise InvalidData(
             f"an edge of {where} is {given!r:.60}; each edge must be a pair of node indices."
         )

@@ -14,11 +14,13 @@ from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.errors import InvalidData, InvalidParameter, first_few, unknown_name
 from hilboost.core.metric import OutputMetric
 from hilboost.core.output_space import Choice, OutputSpace, ShortNames
+from hilboost.core.plain_values import is_array_or_list
 from hilboost.outputs.agreement import all_equal, f1_of_sets, share_equal
 from hilboost.outputs.exact_embedding import ChoosingEmbedding
 from hilboost.outputs.label_checks import as_objects, as_table, refuse_rows
 from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates
 from hilboost.tables.arrays import columns_of
+from hilboost.tables.columns import is_missing_value
 from hilboost.tables.sparse import check_sparse, is_sparse
 
 Bools = NDArray[np.bool_]
@@ -236,7 +238,7 @@ def _table_of(labels: Any, lists_are_rows: bool | None = None) -> Any | None:
     if isinstance(labels, np.ndarray):
         return labels if labels.ndim > 1 else None
     if isinstance(labels, Sequence) and not isinstance(labels, str | bytes) and len(labels):
-        rows = [row for row in labels if isinstance(row, list | tuple | np.ndarray)]
+        rows = [row for row in labels if is_array_or_list(row)]
         if rows and lists_are_rows:
             return labels
         if lists_are_rows is None and len(rows) == len(labels) and _look_like_indicators(rows):
@@ -306,7 +308,7 @@ def _as_set(where: str, row: Collection[Hashable]) -> frozenset[Hashable]:
             f"{where} contains a label twice: {row!r:.60}. Pass sets of labels, or an array if the "
             "rows are indicators (0 or 1)."
         )
-    if any(label is None or (isinstance(label, float) and np.isnan(label)) for label in found):
+    if any(map(is_missing_value, found)):
         raise InvalidData(
             f"{where} contains a missing label (None or NaN): {row!r:.60}; remove missing labels."
         )

@@ -15,7 +15,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.metric import OutputMetric
 from hilboost.core.output_space import OutputSpace, ShortNames
-from hilboost.kernels.validation import is_integer
+from hilboost.core.plain_values import is_integer, is_pair
 from hilboost.outputs.agreement import equal, minus_edits
 from hilboost.outputs.exact_embedding import ChoosingEmbedding
 from hilboost.outputs.label_checks import as_strings, in_order, units
@@ -107,12 +107,7 @@ class Strings(OutputSpace):
 def _range(given: object, name: str, least: int) -> range:
     """Validate a length or a pair of lengths."""
     ends: Any = (given, given) if is_integer(given) else given
-    if (
-        not isinstance(ends, tuple | list)
-        or len(ends) != 2
-        or not all(map(is_integer, ends))
-        or not least <= ends[0] <= ends[1]
-    ):
+    if not (is_pair(ends) and all(map(is_integer, ends)) and least <= ends[0] <= ends[1]):
         sign = "positive" if least else "nonnegative"
         raise InvalidParameter(
             f"{name} must be a {sign} integer or an ascending pair of {sign} integers; got "

@@ -34,7 +34,7 @@ from hilboost.core.errors import IncompatibleParts, InvalidModelFile, InvalidPar
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.core.output_space import Embedding, OutputSpace
-from hilboost.core.plain_values import PLAIN, is_plain
+from hilboost.core.plain_values import PLAIN, is_class, is_plain
 from hilboost.kernels import Kernel, from_description, to_description
 from hilboost.learners.kernel_machine.expansion import KernelExpansion, kernel_with
 from hilboost.learners.kernel_machine.feature_map import UNBOUNDED, FeatureMap
@@ -108,7 +108,7 @@ class ValueWriter:
             return self._imported(value, what, depth)
         if isinstance(value, Kernel):
             return {"kernel": to_description(value)}
-        if isinstance(value, type) and issubclass(value, Loss):
+        if is_class(value, Loss):
             if value in loss_classes().values():
                 return {"own": value.__name__, "values": None}
             if not is_hilboost(value):
@@ -266,7 +266,7 @@ def _import(name: str, trusted: frozenset[str]) -> Any:
         raise InvalidModelFile(
             f"{name} cannot be imported ({error}); add the folder of its module to sys.path."
         ) from error
-    if not (isinstance(found, type) and issubclass(found, PARTS)):
+    if not is_class(found, PARTS):
         known = ", ".join(part.__name__ for part in PARTS)
         raise InvalidModelFile(
             f"{name} cannot be part of a model, because it is not a subclass of one of {known}."

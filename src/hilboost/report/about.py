@@ -13,13 +13,13 @@ import sklearn
 from hilboost.core.callback import History
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts, counted
-from hilboost.core.plain_values import as_python, is_plain
+from hilboost.core.plain_values import as_python, is_array_or_list, is_auto, is_plain
 from hilboost.core.version import __version__
 from hilboost.kernels import Kernel
 from hilboost.kernels.description import to_description
 from hilboost.learners.kernel_machine.summary import StageKernels
 from hilboost.learners.mixed import names_of
-from hilboost.model.fit_facts import described, is_auto
+from hilboost.model.fit_facts import described
 from hilboost.model.fitted import FittedModel
 from hilboost.model.summary import summary
 from hilboost.report.table import number_text, shortened, thinned
@@ -134,7 +134,7 @@ def _plain(value: Any) -> Any:
         return value
     if isinstance(value, list | tuple) and any(isinstance(one, Kernel) for one in value):
         return [_plain(one) for one in value]
-    if isinstance(value, list | tuple | np.ndarray):
+    if is_array_or_list(value):
         listed = np.asarray(value, dtype=object).tolist()
         return listed if all(map(is_plain, listed)) else shortened(value, 120)
     return shortened(value, 120)

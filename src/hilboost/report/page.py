@@ -14,6 +14,7 @@ from typing import Any
 from hilboost.core.dtypes import PerRow
 from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType, shown
 from hilboost.core.packages import required
+from hilboost.core.plain_values import is_number
 from hilboost.persistence.atomic import atomic_path
 from hilboost.report.collect import facts
 from hilboost.report.comparison import comparison_facts
@@ -120,7 +121,7 @@ def _number(value: object) -> str:
     """Format a number; return text unchanged."""
     if value is None:
         return "–"
-    if type(value) is bool or not isinstance(value, int | float):
+    if not is_number(value):
         return str(value)
     return number_text(value)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,6 +15,7 @@ from sklearn.base import clone
 from hilboost.core.callback import Callback
 from hilboost.core.dtypes import PerRow
 from hilboost.core.errors import InvalidParameter, InvalidType, shown
+from hilboost.core.plain_values import all_text, entries
 from hilboost.estimators.base import division_of
 from hilboost.stream.source import dataset_of, require_column, table_of, values_of
 from hilboost.validation.choices import check_supported_values
@@ -129,9 +130,8 @@ def fit(
 
 def _names(parameter: str, given: Any) -> list[str]:
     """Return the names of columns; a string is one name."""
-    several = isinstance(given, Iterable) and not isinstance(given, str)
-    names = list(given) if several else [given]
-    if not all(isinstance(name, str) for name in names):
+    names = entries(given)
+    if not all_text(names):
         raise _no_name(parameter, given)
     return names
 

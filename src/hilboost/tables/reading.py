@@ -25,6 +25,7 @@ from hilboost.core.errors import (
     with_article,
 )
 from hilboost.core.labels import is_pandas
+from hilboost.core.plain_values import is_array_or_list
 from hilboost.tables.arrays import (
     how_to_read_file,
     index_names,
@@ -150,7 +151,7 @@ def _of_list(X: object) -> Table | None:
 
 def named_columns(y: object) -> dict[str, Any] | None:
     """Return the columns of a data frame of targets by name, or ``None`` for other objects."""
-    if isinstance(y, (np.ndarray, list, tuple)) or len(getattr(y, "shape", ())) == 1:
+    if is_array_or_list(y) or len(getattr(y, "shape", ())) == 1:
         return None
     frame = _frame(y, "y")
     if frame is None:
@@ -355,7 +356,7 @@ def _no_values(values: object, what: str) -> InvalidData:
 
 
 def _unframed(values: object, what: str) -> Any:
-    if isinstance(values, (np.ndarray, list, tuple)):
+    if is_array_or_list(values):
         return values
     if is_pandas(values) and isinstance(getattr(values, "dtype", np.dtype(float)), np.dtype):
         return values  # pandas frames, and series with NumPy dtypes

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from hilboost.core.errors import InvalidParameter, counted, first_few, shown
+from hilboost.core.plain_values import all_text, is_integer
 
 Level = str | int | float | bool
 
@@ -132,10 +133,7 @@ def category_choice(given: Any, d: int, names: Sequence[Any] | None) -> tuple[in
                 "so pass a mask of that length."
             )
         return tuple(int(k) for k in np.flatnonzero(entries))
-    are_text = all(isinstance(entry, str) for entry in entries)
-    if not are_text and not all(
-        isinstance(entry, (int, np.integer)) and not isinstance(entry, bool) for entry in entries
-    ):
+    if not all_text(entries) and not all(map(is_integer, entries)):
         raise _unknown(given)
     return tuple(sorted(set(positions("categorical_features", entries, d, names))))
 

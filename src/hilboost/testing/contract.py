@@ -150,7 +150,9 @@ def ensure_same_labels(found: Any, expected: Any, sentence: str) -> None:
 
     ``sentence``: first sentence of the message.
     """
-    if isinstance(found, np.ndarray) and isinstance(expected, np.ndarray):
+    said = f"{sentence} Got a {type(found).__name__}; expected a {type(expected).__name__}."
+    ensure(isinstance(found, np.ndarray) == isinstance(expected, np.ndarray), said)
+    if isinstance(found, np.ndarray):
         said = f"{sentence} The dtype is {found.dtype}; expected {expected.dtype}."
         ensure(found.dtype == expected.dtype, said)
         if found.dtype.kind in "biufc":
@@ -158,8 +160,6 @@ def ensure_same_labels(found: Any, expected: Any, sentence: str) -> None:
         else:
             ensure(np.array_equal(found, expected), f"{sentence} Got {found!r:.200}.")
         return
-    said = f"{sentence} Got a {type(found).__name__}; expected a {type(expected).__name__}."
-    ensure(isinstance(found, np.ndarray) == isinstance(expected, np.ndarray), said)
     ensure(found == expected, f"{sentence} Got {found!r:.200}; expected {expected!r:.200}.")
 
 

@@ -13,10 +13,10 @@ from hilboost.core.capabilities import SplitSettings
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts, InvalidData, InvalidParameter
 from hilboost.core.learner import Learner, splits_of
+from hilboost.core.plain_values import is_auto
 from hilboost.encoders.encoding import Averaged, Encoder, Encoding, known_numbers, meet
 from hilboost.learners.mixed import MixedLearner
 from hilboost.model import AdditiveModel
-from hilboost.model.fit_facts import is_auto
 from hilboost.tables.schema import Schema, category_choice, category_columns, place
 from hilboost.training.data import TrainingData
 

@@ -16,6 +16,7 @@ from hilboost.boosting.state import TrainingState
 from hilboost.core.base_model import Stage
 from hilboost.core.errors import InvalidData, InvalidModelFile
 from hilboost.core.learner import Learner
+from hilboost.core.plain_values import are_finite
 from hilboost.core.target import TargetUnits
 from hilboost.core.version import ROW_DRAWS
 from hilboost.encoders.encoding import Encoding
@@ -219,10 +220,8 @@ def _snapshots(
         require(type(n_stages) is int and 0 <= n_stages <= len(members[0].stages), "snapshots")
         require(len(pairs) == len(members), "snapshots")
         raw = tuple(one for one, _ in pairs)
-        for one in raw:
-            require(isinstance(one, np.ndarray) and one.dtype == np.float64, "snapshots")
-            require(one.shape[1:] == members[0].initial_raw.shape, "snapshots")
-            require(bool(np.isfinite(one).all()), "snapshots")
+        shape = members[0].initial_raw.shape
+        require(are_finite((one, (*np.shape(one)[:1], *shape)) for one in raw), "snapshots")
         snapshots.append(FitSnapshot(n_stages, raw, tuple(learner for _, learner in pairs)))
     return tuple(snapshots)
 

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from hilboost.boosting.effective_size import WeightScale
 from hilboost.core.dtypes import Floats
-from hilboost.model.fit_facts import ResolvedParameters, is_auto
+from hilboost.core.plain_values import is_auto, is_name
+from hilboost.model.fit_facts import ResolvedParameters
 from hilboost.reductions.rows import of_all_rows
 from hilboost.tables.files import column_of
 from hilboost.training.data import TrainingData
 from hilboost.training.initial_state import Start
-from hilboost.validation.choices import is_name
 
 SHARE_OF_TUNING = 0.35
 """Of a time budget, for the choice of kernel and λ."""

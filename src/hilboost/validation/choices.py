@@ -11,16 +11,6 @@ from sklearn.base import is_classifier
 from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType, refuse_class, shown
 
 
-def is_name(value: object, name: str) -> bool:
-    """Return whether a parameter is this name; it may also be an array or another object."""
-    return isinstance(value, str) and value == name
-
-
-def as_list(value: object) -> list[Any]:
-    """Return the entries of a list or tuple; any other value is a list of one."""
-    return list(value) if isinstance(value, list | tuple) else [value]
-
-
 def check_supported_values(
     parameters: Mapping[str, Any], supported: Mapping[str, tuple[Any, ...]], by: str
 ) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta
-from numbers import Real
 from typing import Any
 from warnings import catch_warnings, filterwarnings
 
@@ -13,12 +12,13 @@ from numpy.typing import NDArray
 from hilboost.core.dependence import HELD, LEARNED, Dependence
 from hilboost.core.dtypes import Floats, PerRow
 from hilboost.core.errors import InvalidData, InvalidParameter, errors_of, refuse_class, shown
+from hilboost.core.plain_values import is_name, real
 from hilboost.core.target import Target
 from hilboost.reductions.rows import whole_dependence
 from hilboost.tables.arrays import without_mask
 from hilboost.tables.columns import is_missing_value
 from hilboost.tables.reading import refuse_no_array
-from hilboost.validation.choices import check_one_per_row, is_name
+from hilboost.validation.choices import check_one_per_row
 from hilboost.validation.groups import check_groups
 
 _UNIT = "datetime64[us]"
@@ -175,7 +175,7 @@ def _duration(name: str, given: Any, times: NDArray[Any]) -> float:
         microseconds = np.array(given, dtype="timedelta64").astype("timedelta64[us]")
         found = float(microseconds.astype(np.int64))
     else:
-        found = float(given) * (_DAY if of_dates else 1) if isinstance(given, Real) else np.nan
+        found = real(given) * (_DAY if of_dates else 1)
     if not 0 <= found < np.inf:
         raise InvalidParameter(f"{name} must be a positive duration; got {shown(given)}.")
     return found
@@ -185,7 +185,7 @@ def check_half_life(half_life: Any, otherwise: str = "") -> float | None:
     """Return a number of rows, or ``None``."""
     if half_life is None:
         return None
-    if not isinstance(half_life, Real) or not 0 < float(half_life) < np.inf:
+    if not 0 < real(half_life) < np.inf:
         raise InvalidParameter(
             f"half_life must be a positive number of rows{otherwise}; got {shown(half_life)}."
         )

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import DataWarning, InvalidData, warn_caller
 from hilboost.core.labels import is_pandas
+from hilboost.core.plain_values import is_array_or_list
 from hilboost.tables.files import column_of
 
 _FEWEST, _PAIRS = 500, 1000
@@ -115,7 +116,7 @@ def _n_columns(values: object) -> int:
     """Number of columns: 0 for one value in each row, and -1 if it is not known."""
     if isinstance(values, list | tuple) and values:
         row = values[0]
-        return len(row) if isinstance(row, list | tuple | np.ndarray) else -isinstance(row, dict)
+        return len(row) if is_array_or_list(row) else -isinstance(row, dict)
     shape = getattr(values, "shape", None)
     if not isinstance(shape, tuple) or not shape:
         return -1

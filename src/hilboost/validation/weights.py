@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -22,10 +21,10 @@ from hilboost.core.errors import (
     shown,
     warn_caller,
 )
+from hilboost.core.plain_values import is_name, real
 from hilboost.core.target import Target
 from hilboost.reductions.sums import count_rows, total_weight
 from hilboost.tables.reading import as_array
-from hilboost.validation.choices import is_name
 from hilboost.validation.targets import warn_of_number_texts
 
 
@@ -129,7 +128,7 @@ def check_class_weight(class_weight: object, classes: Sequence[Any]) -> None:
             f"got {shown(class_weight)}."
         )
     for one, weight in class_weight.items():
-        if not isinstance(weight, Real) or not 0 <= float(weight) < np.inf:
+        if not 0 <= real(weight) < np.inf:
             raise InvalidParameter(
                 f"class_weight={{{one!r}: {shown(weight)}}} is not a weight; set it to a finite "
                 "number that is not negative, and to 0 to exclude the class."

@@ -21,6 +21,7 @@ from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.errors import InvalidParameter
 from hilboost.core.exchange import Exchange
 from hilboost.core.gradients import Gradients
+from hilboost.core.plain_values import is_auto
 from hilboost.core.row_sample import RowSample
 from hilboost.kernels import Kernel, Sum
 from hilboost.kernels.gram import Gram
@@ -282,7 +283,7 @@ class KernelMachineConfig:
     @property
     def given_regularization(self) -> float | None:
         """The λ that the user chose; ``None`` if the fit chooses it."""
-        return None if isinstance(self.regularization, str) else float(self.regularization)
+        return None if is_auto(self.regularization) else float(self.regularization)
 
     def prepare(self, X: Floats, weight: Floats | None, seed: int, n_threads: int) -> Workspace:
         """Scale the rows and start the threads."""
@@ -347,7 +348,7 @@ def _empty_on(device: str) -> Array:
 
 def memory_budget(given: float | str) -> float:
     """Bytes; "auto" is the same number on any computer, since the model may depend on it."""
-    return MEMORY_BUDGET if isinstance(given, str) else float(given)
+    return MEMORY_BUDGET if is_auto(given) else float(given)
 
 
 def free_memory() -> float:

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from hilboost.model.fit_facts import ResolvedParameters, is_auto
+from hilboost.core.plain_values import is_auto
+from hilboost.model.fit_facts import ResolvedParameters
 from hilboost.training.defaults import is_wide
 from hilboost.training.recipe import Candidate, Recipe
 from hilboost.training.recipes.table_learners import LearnerSettings, names, table_learner

@@ -15,6 +15,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter, shown
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
+from hilboost.core.plain_values import is_auto
 from hilboost.core.rule import Rule
 from hilboost.kernels import Kernel, as_kernels
 from hilboost.kernels.base import first_of_equals
@@ -25,7 +26,6 @@ from hilboost.learners.kernel_machine.kernel_learner import BlockLearner
 from hilboost.learners.kernel_machine.nested import NestedLearner
 from hilboost.learners.kernel_machine.several import SeveralKernelsLearner
 from hilboost.learners.kernel_machine.sparse import SparseLearner
-from hilboost.model.fit_facts import is_auto
 from hilboost.reductions.rows import count_distinct
 from hilboost.rules import PenalizedLineSearch
 from hilboost.training.categories import check_kernel

@@ -18,10 +18,10 @@ from hilboost.core.learner import Learner, splits_of
 from hilboost.core.loss import Loss
 from hilboost.core.loss_kinds import AdaptiveLoss
 from hilboost.core.output_space import Embedding
+from hilboost.core.plain_values import is_auto
 from hilboost.core.target import Target
 from hilboost.learners.tree import VectorTreeLearner
 from hilboost.model import AdditiveModel
-from hilboost.model.fit_facts import is_auto
 from hilboost.model.fitted import FittedModel
 from hilboost.training.categories import encoder_for, for_table
 from hilboost.training.data import TrainingData

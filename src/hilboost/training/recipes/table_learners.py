@@ -12,6 +12,7 @@ import numpy as np
 from hilboost.core.errors import InvalidParameter, InvalidType, unknown_name
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
+from hilboost.core.plain_values import as_list, is_name
 from hilboost.core.rule import Rule
 from hilboost.encoders.encoding import Encoder
 from hilboost.engine import TreeSettings
@@ -25,7 +26,7 @@ from hilboost.tables.schema import Schema, category_columns
 from hilboost.training.categories import check_learner, for_table, learner_name
 from hilboost.training.defaults import SHARE_OF_TUNING, FitTraits, resolve
 from hilboost.training.recipe import Recipe
-from hilboost.validation.choices import as_list, check_regressor, is_name
+from hilboost.validation.choices import check_regressor
 from hilboost.validation.constraints import interaction_groups, monotonic_directions
 
 if TYPE_CHECKING:

@@ -18,10 +18,11 @@ from hilboost.core.errors import InvalidParameter
 from hilboost.core.learner import Learner, splits_of
 from hilboost.core.loss import Loss
 from hilboost.core.metric import Metric
+from hilboost.core.plain_values import is_auto, is_name
 from hilboost.core.rule import Rule
 from hilboost.core.target import Target
 from hilboost.losses.registry import gives_probabilities
-from hilboost.model.fit_facts import ResolvedParameters, is_auto
+from hilboost.model.fit_facts import ResolvedParameters
 from hilboost.reductions.row_splits import Split, has_roles, last_is_model, splits_of_members
 from hilboost.reductions.sums import total_weight
 from hilboost.rules import LineSearch, PenalizedLineSearch, ReestimateLeaves
@@ -51,7 +52,6 @@ from hilboost.training.recipes.table_learners import (
     mixed_rules,
     table_learner,
 )
-from hilboost.validation.choices import is_name
 from hilboost.validation.weights import warn_of_light_weights
 
 _LITTLE_PENALTY = 0.01  # hessians of ordered pairs are far smaller than one
