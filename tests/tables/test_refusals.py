@@ -20,8 +20,8 @@ from hilboost.core.errors import (
     InvalidType,
     MissingPackage,
 )
-from hilboost.tables import reading
 from hilboost.tables.columns import read_objects
+from hilboost.tables.reading import as_array
 from hilboost.validation.inputs import Expected, check_inputs
 
 N = 4
@@ -212,13 +212,16 @@ def test_streams_without_a_library_that_reads_them(monkeypatch):
 
 
 def test_tables_that_are_still_to_be_computed():
-    class Lazy:
+    class Lazy(nw.LazyFrame):
         """Stands for the tables of Dask, DuckDB and others, which are not here."""
 
         implementation = type(nw.from_native(pl.DataFrame({"a": [1.0]})).implementation).DUCKDB
 
-    with pytest.raises(InvalidType, match="X is a lazy DUCKDB table; compute it first"):
-        reading._collected(Lazy(), "X")
+        def __init__(self):
+            pass
+
+    refused(InvalidType, "X is a lazy DUCKDB table; compute it first", read, Lazy())
+    refused(InvalidType, "y is a lazy DUCKDB table; compute it first", as_array, Lazy())
 
 
 def test_kinds_that_change_after_the_fit():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from numbers import Integral, Real
+from os import PathLike
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -29,6 +30,16 @@ def all_text(values: Iterable[object]) -> bool:
 def is_number(value: object) -> TypeGuard[float]:
     """Return whether a value is a real number; booleans are not."""
     return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def is_boolean(value: object) -> bool:
+    """Return whether a value is a boolean of Python or NumPy."""
+    return isinstance(value, bool | np.bool_)
+
+
+def is_path(value: object) -> TypeGuard[str | PathLike[str]]:
+    """Return whether a value is the path of a file or a folder."""
+    return isinstance(value, str | PathLike)
 
 
 def is_integer(value: object) -> TypeGuard[int]:
@@ -76,11 +87,13 @@ def is_plain(value: object) -> bool:
     return isinstance(value, PLAIN)
 
 
-def are_finite(arrays: Iterable[tuple[Any, tuple[int, ...]]]) -> bool:
-    """Whether arrays are finite float64 arrays of the given shapes."""
+def are_finite(
+    arrays: Iterable[tuple[Any, tuple[int, ...]]], dtype: type[np.number] = np.float64
+) -> bool:
+    """Whether arrays are finite arrays of the dtype and the given shapes."""
     return all(
         isinstance(array, np.ndarray)
-        and array.dtype == np.float64
+        and array.dtype == dtype
         and array.shape == shape
         and bool(np.isfinite(array).all())
         for array, shape in arrays

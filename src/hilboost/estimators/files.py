@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import is_dataclass, replace
-from os import PathLike
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,6 +21,7 @@ from hilboost.core.errors import (
     shown,
     warn_caller,
 )
+from hilboost.core.plain_values import is_path
 from hilboost.core.version import __version__
 from hilboost.estimators.base import BoostingEstimator
 from hilboost.estimators.kernel_regressor import KernelBoostingRegressor
@@ -150,7 +150,7 @@ def load(path: str | Path, trusted: Collection[str] = ()) -> Any:
     OSError
         The file cannot be read.
     """
-    if not isinstance(path, str | PathLike):
+    if not is_path(path):
         raise InvalidType(f"path must be the path of a model file; got {shown(path)}.")
     trusted = checked_names(trusted)
     additive, header, arrays = container.read(path, trusted)

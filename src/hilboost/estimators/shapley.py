@@ -194,7 +194,4 @@ def _some_of(rows: Floats) -> Floats:
 
 def _dense(X: Any) -> Floats:
     """The rows as one array."""
-    if not isinstance(X, BlockTable):
-        return X
-    columns = np.arange(X.shape[1])
-    return np.concatenate([block for _, block in X.row_blocks(columns)])
+    return X.array() if isinstance(X, BlockTable) else X

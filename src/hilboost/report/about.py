@@ -13,7 +13,7 @@ import sklearn
 from hilboost.core.callback import History
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts, counted
-from hilboost.core.plain_values import as_python, is_array_or_list, is_auto, is_plain
+from hilboost.core.plain_values import as_list, as_python, is_array_or_list, is_auto, is_plain
 from hilboost.core.version import __version__
 from hilboost.kernels import Kernel
 from hilboost.kernels.description import to_description
@@ -132,7 +132,7 @@ def _plain(value: Any) -> Any:
         return kernel_text(value)
     if is_plain(value):
         return value
-    if isinstance(value, list | tuple) and any(isinstance(one, Kernel) for one in value):
+    if any(isinstance(one, Kernel) for one in as_list(value)):
         return [_plain(one) for one in value]
     if is_array_or_list(value):
         listed = np.asarray(value, dtype=object).tolist()

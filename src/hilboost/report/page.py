@@ -14,7 +14,7 @@ from typing import Any
 from hilboost.core.dtypes import PerRow
 from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType, shown
 from hilboost.core.packages import required
-from hilboost.core.plain_values import is_number
+from hilboost.core.plain_values import is_number, is_path
 from hilboost.persistence.atomic import atomic_path
 from hilboost.report.collect import facts
 from hilboost.report.comparison import comparison_facts
@@ -152,7 +152,7 @@ def report(
     MissingPackage
         The packages of the extra ``report`` are not installed.
     """
-    if isinstance(X, str | Path):
+    if is_path(X):
         raise InvalidData(f"X is the path '{X}', which comes after the rows: report(X, y, path).")
     page_packages()  # before the facts, which take time
     return _page(facts(model, X, y, **options), path)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from hilboost.core.disk import naming_space
 from hilboost.core.errors import DataWarning, InvalidData, InvalidType, first_few, warn_caller
+from hilboost.core.plain_values import is_path
 from hilboost.tables.arrays import columns_of, index_names
 from hilboost.tables.encoding import learn
 from hilboost.tables.files import FileTable
@@ -34,7 +35,7 @@ def dataset_of(source: Any, folder: Path) -> Any:
 
     An iterator can be read only once, so that its batches are written to ``folder``.
     """
-    if isinstance(source, str | Path):
+    if is_path(source):
         found = _of_files(Path(source))
     elif isinstance(source, arrow_dataset.Dataset):
         found = source

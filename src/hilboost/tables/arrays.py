@@ -37,6 +37,11 @@ def frame_columns(values: object) -> list[str] | None:
     return [name for name in found if name not in stored] or found
 
 
+def field_names(values: object) -> tuple[str, ...] | None:
+    """Return the names of the fields of a structured array; ``None`` for other values."""
+    return values.dtype.names if isinstance(values, np.ndarray) else None
+
+
 def n_rows(table: object) -> int | None:
     """Return the number of rows of an array, sparse table or list; ``None`` if undefined."""
     shape = getattr(table, "shape", None)  # sparse matrices have a shape and no length

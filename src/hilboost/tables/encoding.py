@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
+from hilboost.core.plain_values import is_boolean
 from hilboost.tables.blocks import DenseTable
 from hilboost.tables.columns import Labels, Numbers, ReadColumn, kind_of, read_objects
 from hilboost.tables.number_text import is_numeric
@@ -47,9 +48,10 @@ def learn(
         if named or by_dtype:
             labels = read.as_labels()
             levels = _levels(labels, name)
-            if levels and isinstance(levels[0], str):
+            column = Column(name, "category", levels)
+            if column.holds_text:
                 texts[name] = TextColumn.of(labels, named)
-            encoded.append(_codes(labels, Column(name, "category", levels)))
+            encoded.append(_codes(labels, column))
             found.append((k, levels))
         else:
             encoded.append(_as_numbers(read, name).values)
@@ -162,7 +164,7 @@ def _plain(value: Any) -> Level:
     """Convert text or a number to the built-in Python type, also from a subclass of it."""
     if isinstance(value, str):
         return value if type(value) is str else str.__str__(value)
-    if isinstance(value, (bool, np.bool_)):
+    if is_boolean(value):
         return bool(value)
     return int(value) if isinstance(value, Integral) else float(value) + 0.0  # one zero
 

@@ -17,7 +17,7 @@ from hilboost.backends.threads import ThreadTeam
 from hilboost.core import dtypes
 from hilboost.core.disk import reserve
 from hilboost.core.dtypes import Floats
-from hilboost.tables.blocks import BlockTable, DenseTable, Work
+from hilboost.tables.blocks import BlockTable, DenseTable, Work, as_table
 from hilboost.tables.encoding import encode
 from hilboost.tables.reading import read_table
 from hilboost.tables.schema import Schema
@@ -208,7 +208,7 @@ def of_used_levels(
         levels.append((k, tuple(level for level, n in zip(own, n_rows, strict=True) if n)))
     used = replace(schema, levels=tuple(levels))
     table: Any = X
-    is_file = isinstance(table, FileTable)
+    is_file = as_table(X).is_on_disk
     return (table.with_schema(used) if is_file else recoded(X, schema, used)), used
 
 
@@ -225,7 +225,7 @@ def recoded(X: Floats, schema: Schema, other: Schema) -> Floats:
 
 def column_of(table: Floats | BlockTable, k: int) -> Floats:
     """Return a column of an array (n, d), or of a table on disk, (n,)."""
-    return table.column(k) if isinstance(table, BlockTable) else table[:, k]
+    return as_table(table).column(k)
 
 
 def encoded_table(

@@ -27,6 +27,7 @@ from hilboost.core.errors import (
 from hilboost.core.labels import is_pandas
 from hilboost.core.plain_values import is_array_or_list
 from hilboost.tables.arrays import (
+    field_names,
     how_to_read_file,
     index_names,
     refuse_dates_and_complex,
@@ -81,7 +82,7 @@ def _refuse_records(X: object) -> None:
     """Reject dicts, lists of dicts, and structured arrays."""
     if isinstance(X, Mapping):
         what = "a dict"
-    elif isinstance(X, np.ndarray) and X.dtype.names is not None:
+    elif field_names(X) is not None:
         what = "a structured array"
     elif isinstance(X, (list, tuple)) and len(X) and isinstance(X[0], Mapping):
         what = f"a {type(X).__name__} of dicts"
@@ -166,9 +167,7 @@ def _frame(X: object, what: str = "X") -> Any:
     from narwhals.exceptions import DuplicateError
 
     try:
-        frame = nw.from_native(X, pass_through=True)
-        if isinstance(frame, nw.LazyFrame):
-            return _collected(frame, what)
+        frame = _native(X, what)
         # The stream of an array, such as that of xarray, has a row for each entry.
         if frame is X and hasattr(X, "__arrow_c_stream__") and not hasattr(X, "dtype"):
             frame = _from_stream(X, what)
@@ -188,11 +187,17 @@ def _without_index(frame: Any) -> Any:
     return frame.drop(stored) if len(stored) < len(frame.columns) else frame
 
 
-def _collected(frame: Any, what: str) -> Any:
-    if frame.implementation.is_polars():
-        return frame.collect()
+def _native(values: object, what: str, **options: bool) -> Any:
+    """Return an object of narwhals with its values in memory; other objects are unchanged."""
+    import narwhals.stable.v2 as nw
+
+    found: Any = nw.from_native(values, pass_through=True, **options)
+    if not isinstance(found, nw.LazyFrame):
+        return found
+    if found.implementation.is_polars():
+        return found.collect()
     raise InvalidType(
-        f"{what} is a lazy {frame.implementation.name} table; compute it first, for instance with "
+        f"{what} is a lazy {found.implementation.name} table; compute it first, for instance with "
         ".collect() or .compute()."
     )
 
@@ -362,9 +367,7 @@ def _unframed(values: object, what: str) -> Any:
         return values  # pandas frames, and series with NumPy dtypes
     import narwhals.stable.v2 as nw
 
-    found = nw.from_native(values, allow_series=True, pass_through=True)
-    if isinstance(found, nw.LazyFrame):
-        found = _collected(found, what)
+    found = _native(values, what, allow_series=True)
     if isinstance(found, nw.Series):
         return _array_of(found, what)
     if isinstance(found, nw.DataFrame):

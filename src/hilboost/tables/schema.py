@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from hilboost.core.errors import InvalidParameter, counted, first_few, shown
-from hilboost.core.plain_values import all_text, is_integer
+from hilboost.core.plain_values import all_text, is_boolean, is_integer
 
 Level = str | int | float | bool
 
@@ -126,7 +126,7 @@ def category_choice(given: Any, d: int, names: Sequence[Any] | None) -> tuple[in
         raise _unknown(given) from None
     if not entries:
         return ()
-    if all(isinstance(entry, (bool, np.bool_)) for entry in entries):
+    if all(map(is_boolean, entries)):
         if len(entries) != d:
             raise InvalidParameter(
                 f"categorical_features is a mask of {counted(len(entries), 'column')}; X has {d}, "

@@ -13,7 +13,7 @@ import numpy as np
 
 from hilboost.core.errors import InvalidData, InvalidModelFile, InvalidParameter
 from hilboost.core.exchange import RowShare
-from hilboost.core.plain_values import as_python, is_plain
+from hilboost.core.plain_values import all_text, as_python, is_plain
 from hilboost.core.target import Target
 from hilboost.core.version import ROW_DRAWS, __version__
 from hilboost.persistence.require import require_kind
@@ -179,9 +179,9 @@ class FitFingerprint:
             )
 
 
-def _difference(name: str, old: object, new: object) -> str:
+def _difference(name: str, old: Any, new: Any) -> str:
     """Say how a parameter differs; objects are the name of their class and a hash."""
-    if isinstance(old, str) and isinstance(new, str):
+    if all_text((old, new)):
         of_class, _, digest_of_old = old.partition(" ")
         if digest_of_old and new.startswith(f"{of_class} "):
             return f"other attributes of {name}={of_class}"

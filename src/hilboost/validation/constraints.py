@@ -19,7 +19,7 @@ def monotonic_directions(given: Any, d: int, names: Sequence[str] | None) -> tup
         return ()
     if isinstance(given, Mapping):
         # Model files hold indices as text.
-        keys = [int(k) if _is_index(k) and k not in (names or ()) else k for k in given]
+        keys = [int(k) if str(k).isdecimal() and k not in (names or ()) else k for k in given]
         columns = positions("monotonic_cst", keys, d, names)
         twice = [k for k, column in zip(given, columns, strict=True) if columns.count(column) > 1]
         if twice:
@@ -53,10 +53,6 @@ def monotonic_directions(given: Any, d: int, names: Sequence[str] | None) -> tup
             "1 (increasing), -1 (decreasing) or 0."
         )
     return tuple(int(x) for x in directions) if directions.any() else ()
-
-
-def _is_index(key: object) -> bool:
-    return isinstance(key, str) and key.isdecimal()
 
 
 def interaction_groups(

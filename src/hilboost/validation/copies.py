@@ -13,7 +13,9 @@ from scipy.special import gammaln
 
 from hilboost.core.dtypes import Floats, PerRow
 from hilboost.core.errors import first_few
-from hilboost.tables.files import FileTable, column_of
+from hilboost.tables.arrays import field_names
+from hilboost.tables.blocks import as_table
+from hilboost.tables.files import column_of
 from hilboost.tables.reading import as_array, named_columns
 from hilboost.tables.schema import Level, Schema, place
 
@@ -28,7 +30,7 @@ def told_of_copies(
     X: Any, schema: Schema, y: object, groups: PerRow, offset: Floats | None
 ) -> list[str]:
     """Say that columns are the target, the groups, or the exposure that the offset is of."""
-    if isinstance(X, FileTable) or X.shape[1] > _MOST_COLUMNS:
+    if as_table(X).is_on_disk or X.shape[1] > _MOST_COLUMNS:
         return []
     told = []
     if copies := _copies_of_targets(X, schema, y):
@@ -69,10 +71,10 @@ def _copies_of_targets(X: Any, schema: Schema, y: object) -> list[str | int]:
     return [schema.columns[k].name for k in sorted(copies)]
 
 
-def _targets(y: object) -> list[tuple[object, NDArray[Any]]]:
+def _targets(y: Any) -> list[tuple[object, NDArray[Any]]]:
     """Return each target, (n,), and its name if it has one; none of labels that are not numbers."""
-    if isinstance(y, np.ndarray) and y.dtype.names is not None:
-        return [(name, y[name]) for name in y.dtype.names]
+    if (names := field_names(y)) is not None:
+        return [(name, y[name]) for name in names]
     try:
         named: list[tuple[object, NDArray[Any]]] = []
         columns = named_columns(y)

@@ -20,7 +20,8 @@ from hilboost.core.errors import (
     warn_caller,
     with_article,
 )
-from hilboost.tables.arrays import refuse_dates_and_complex
+from hilboost.core.plain_values import is_boolean
+from hilboost.tables.arrays import field_names, refuse_dates_and_complex
 from hilboost.tables.reading import as_array, named_columns
 
 FORMS = (
@@ -50,17 +51,14 @@ _WORDS_OF_BOUNDS = (("low", "left", "start", "min"), ("upp", "right", "stop", "m
 Fields = dict[str, NDArray[Any]]
 
 
-def events_in(y: object) -> tuple[Floats, Floats] | None:
+def events_in(y: Any) -> tuple[Floats, Floats] | None:
     """Return the times and causes of rows, (n,) each, or ``None`` if ``y`` holds bounds.
 
     A frame of numbers holds events if a column has the name of events, or a few small whole
     numbers beside many times.
     """
-    if isinstance(y, np.ndarray):
-        if y.dtype.names is None:
-            return None
-        fields = {name: _plain(y[name], f"y[{name!r}]") for name in y.dtype.names}
-        return _of_fields(fields)
+    if (names := field_names(y)) is not None:
+        return _of_fields({name: _plain(y[name], f"y[{name!r}]") for name in names})
     columns = named_columns(y)
     if columns is None:
         return None
@@ -322,6 +320,6 @@ def _columns_of_pairs(y: Any, n: int) -> tuple[Sequence[Any], str, str] | None:
     if not len(y) or not all(isinstance(pair, Sized) and len(pair) == 2 for pair in y):
         return None
     columns = list(zip(*y, strict=True))
-    if any(isinstance(value, bool | np.bool_) for value in (*columns[0], *columns[1])):
+    if any(map(is_boolean, (*columns[0], *columns[1]))):
         return columns, f"is {with_article(kind)} of events and times", "list(map(tuple, y))"
     return None

@@ -129,7 +129,7 @@ class FeatureMap:
         """Whether the arrays have consistent sizes and finite values, and the columns exist."""
         q, p = np.size(self.columns), np.size(self.missing)
         for own, size in ((self.columns, q), (self.missing, p)):
-            whole = isinstance(own, np.ndarray) and own.dtype == np.int64 and own.shape == (size,)
+            whole = are_finite([(own, (size,))], np.int64)
             if not whole or (size and not 0 <= own.min() <= own.max() < n_features):
                 return False
         shapes: list[tuple[Any, tuple[int, ...]]]
