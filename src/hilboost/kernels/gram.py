@@ -99,7 +99,7 @@ def fill(out: Array, kernel: Kernel, A: Array, B: Array) -> None:
 
 def _tiles(out: Array, d: int) -> list[tuple[slice, slice]]:
     """Rows and columns of each tile of a block, for rows of length ``d``; one tile on a device."""
-    if not isinstance(out, np.ndarray):
+    if array_api.device_of(out) is not None:
         return [(slice(None), slice(None))]
     wide = d > 64  # the product of long rows dominates, so larger tiles are faster
     tile_rows, tile_columns = (1024, 2048) if wide else (_TILE_ROWS, _TILE_COLUMNS)
@@ -219,7 +219,7 @@ class Gram:
         return is_double and not self.is_kept and array_api.is_on_host(self.A)
 
     def _map(self, function: Callable[[slice], Any]) -> list[Any]:
-        on_device = not isinstance(self.A, np.ndarray)
+        on_device = array_api.device_of(self.A) is not None
         size, most = (_ROWS_AT_ONCE, 2.0**26) if not on_device else (_ROWS_ON_A_DEVICE, 2.0**29)
         while size > 64 and size * self.shape[1] * self.A.itemsize > most:
             size //= 2
@@ -320,7 +320,7 @@ class Gram:
 
     def _fill_together(self, block: Array, rows: slice) -> None:
         """Evaluate the tiles of a block of rows on all threads, with the same tiles as on one."""
-        if self.team.n_threads == 1 or not isinstance(block, np.ndarray):
+        if self.team.n_threads == 1 or array_api.device_of(block) is not None:
             fill(block, self.kernel, self.A[rows], self.B)
             return
         A = self.A[rows]

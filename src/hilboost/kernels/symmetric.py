@@ -50,7 +50,7 @@ class SymmetricGram:
 
     @property
     def _on_device(self) -> bool:
-        return not isinstance(self.A, np.ndarray)
+        return array_api.device_of(self.A) is not None
 
     def _blocks(self) -> list[slice]:
         # Process the longest blocks first, so that threads finish together.
