@@ -47,23 +47,26 @@ def number_loss(loss: Any, parameters: Mapping[str, Any]) -> Loss:
         from hilboost.losses.scipy_distribution import ScipyDistribution
 
         return ScipyDistribution.of(loss)
-    if isinstance(loss, str):
-        found = regression_loss(loss)
-        if found is None:
-            _refuse(loss)
-        _check_quantile(loss, parameters.get("quantile", 0.5))
-        loss = found
     if callable(loss) and not isinstance(loss, type | Loss):
         from hilboost.losses.from_function import FunctionLoss
 
         return FunctionLoss(loss)
-    return _made(loss, lambda cls: cls.for_regressor(parameters))
+
+    def named(name: str) -> Any:
+        found = regression_loss(name)
+        if found is None:
+            _refuse(name)
+        _check_quantile(name, parameters.get("quantile", 0.5))
+        return found
+
+    return _made(loss, named, lambda cls: cls.for_regressor(parameters))
 
 
 def loss_among(known: Mapping[str, type[Loss]], loss: Any, parameters: Mapping[str, Any]) -> Loss:
     """Create the loss of a ranker or a survival model from its parameters."""
-    found = known[_known(loss, known)] if isinstance(loss, str) else loss
-    return _made(found, lambda cls: cls.for_regressor(parameters))
+    return _made(
+        loss, lambda name: known[_known(name, known)], lambda cls: cls.for_regressor(parameters)
+    )
 
 
 def class_loss(loss: Any, n_classes: int) -> Loss:
@@ -73,18 +76,23 @@ def class_loss(loss: Any, n_classes: int) -> Loss:
 
         return OneClass()
     loss = _of_scikit_learn(loss)
-    if isinstance(loss, str):
-        return make_classification_loss(_known(loss, classification_losses()), n_classes)
-    return _made(loss, lambda cls: cls.for_classifier(n_classes))
+
+    def named(name: str) -> Loss:
+        return make_classification_loss(_known(name, classification_losses()), n_classes)
+
+    return _made(loss, named, lambda cls: cls.for_classifier(n_classes))
 
 
 def distance_loss(loss: Any) -> Loss:
     """Create the loss of points: squared error itself, or another loss of their distance."""
-    if isinstance(loss, str):
-        name, loss = loss, regression_loss(loss)
-        if loss is None:
+
+    def named(name: str) -> type[Loss]:
+        found = regression_loss(name)
+        if found is None:
             raise unknown_name("loss", name, distance_losses(), same_loss(name, distance_losses()))
-    own = _made(loss, lambda cls: cls.for_regressor({}))
+        return found
+
+    own = _made(loss, named, lambda cls: cls.for_regressor({}))
     if not own.symmetric:
         raise InvalidParameter(_why_not_of_distance(own))
     if own.quadratic:
@@ -154,8 +162,10 @@ def _known(name: str, names: Collection[str]) -> str:
     return name
 
 
-def _made(loss: object, make: Callable[[type[Loss]], Loss]) -> Loss:
-    """Create the loss from its class, or return the object passed by the user."""
+def _made(loss: Any, named: Callable[[str], Any], make: Callable[[type[Loss]], Loss]) -> Loss:
+    """Create the loss from its name or class, or return the object passed by the user."""
+    if isinstance(loss, str):
+        loss = named(loss)
     if is_class(loss, Loss):
         try:
             return make(loss)

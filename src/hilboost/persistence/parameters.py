@@ -69,16 +69,18 @@ def _read(name: str, value: Any, n_features: int, reader: ValueReader, machine: 
     if name in _CONSTRAINTS:
         require(value == plain_constraint(value), name)
         return value
-    if name in ("kernel", "learner") and isinstance(value, list):
-        listed = require_list(value, (dict, str), name)
+    if isinstance(value, list):
+        require(name in ("kernel", "learner", *_LISTS), name)
+        listed = value if name in _LISTS else require_list(value, (dict, str), name)
         return [_read(name, one, n_features, reader, machine) for one in listed]
-    if name == "kernel" and isinstance(value, dict):
-        return read_kernel(value, n_features, reader)
-    if name == "learner" and isinstance(value, dict) and set(value) == {"machine"}:
+    if isinstance(value, dict):
+        require(name in ("kernel", *_PARTS), name)
+        if name == "kernel":
+            return read_kernel(value, n_features, reader)
+        if name != "learner" or set(value) != {"machine"}:
+            return reader.read(value)
         made = machine(**read_parameters(value["machine"], n_features, reader, machine))
         made._validate_params()
         return made
-    if name in _PARTS and isinstance(value, dict):
-        return reader.read(value)
-    require(is_plain(value) or (name in _LISTS and isinstance(value, list)), name)
-    return value if isinstance(value, list) else _WITHDRAWN.get((name, value), value)
+    require(is_plain(value), name)
+    return _WITHDRAWN.get((name, value), value)
