@@ -156,6 +156,7 @@ def test_training_sets_are_kept_once():
         ([[0, 1, 2], [0, 0, 1]], "row 1 of Y contains a label twice: .* an array if the rows are"),
         ([{"a"}, {float("nan")}], "row 1 of Y contains a missing label"),
         ([{"a"}, {"b", None}], "row 1 of Y contains a missing label"),
+        ([{"a"}, {"b", pd.NA}], "row 1 of Y contains a missing label"),
         ([set(), set()], "all label sets, rows 0 to 1, are empty"),
         (np.zeros((3, 2)), "all label sets, rows 0 to 2, are empty"),
         (np.array([[0, 1], [2, 1]]), "Y contains 2 in row 1; indicators must be 0 or 1"),

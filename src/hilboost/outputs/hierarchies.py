@@ -17,7 +17,7 @@ from hilboost.core.output_space import Choice, OutputSpace
 from hilboost.core.plain_values import is_number
 from hilboost.outputs.agreement import equal, minus_distance
 from hilboost.outputs.exact_embedding import ChoosingEmbedding
-from hilboost.outputs.label_checks import as_objects
+from hilboost.outputs.label_checks import as_objects, in_order_of, positive_numbers
 from hilboost.outputs.preimage import CANDIDATE_WAYS
 
 
@@ -69,22 +69,12 @@ class Hierarchy(OutputSpace):
     def _weights(self, nodes: tuple[Hashable, ...], depth: Mapping[Hashable, int]) -> Floats:
         """Compute the edge lengths, (N,)."""
         given = self.weights
-        numbers: list[Any] = [np.nan]
-        if isinstance(given, Mapping):
-            lacking = [node for node in nodes if node not in given]
-            if lacking:
-                raise InvalidParameter(
-                    f"weights has no value for node {lacking[0]!r}; assign a positive number to "
-                    "each node."
-                )
-            numbers = [given[node] for node in nodes]
-        elif is_number(given) and given > 0:
-            numbers = [float(given) ** depth[node] for node in nodes]
-        try:
-            weight = np.asarray(numbers, dtype=np.float64)
-        except (TypeError, ValueError):
-            weight = np.zeros(1)
-        if not (np.isfinite(weight) & (weight > 0)).all():
+        numbers = in_order_of(nodes, "weights", given, "node")
+        if numbers is given:  # not a mapping
+            powers = is_number(given) and given > 0
+            numbers = [float(given) ** depth[node] for node in nodes] if powers else None
+        weight = positive_numbers(numbers)
+        if weight is None:
             raise InvalidParameter(
                 "weights must be a positive number or a mapping of all nodes to positive numbers; "
                 f"got {given!r:.60}."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter, counted, first_true, shown
-from hilboost.core.plain_values import as_python, is_array_or_list, is_integer, is_pair
+from hilboost.core.plain_values import as_list, as_python, is_array_or_list, is_integer, is_pair
 from hilboost.tables.arrays import columns_of, n_rows, without_frame, without_mask
 
 _NO_NUMBERS = (str, bytes, complex, np.datetime64, np.timedelta64)
@@ -58,6 +58,28 @@ def as_numbers(values: object) -> Floats:
     if found.dtype.kind == "O" and any(isinstance(value, _NO_NUMBERS) for value in found.flat):
         raise TypeError("text and dates are not numbers")
     return np.asarray(found, dtype=np.float64)
+
+
+def in_order_of(names: Iterable[Hashable], parameter: str, given: Any, what: str) -> Any:
+    """Return the values of a mapping in the order of the names; other values are unchanged."""
+    if not isinstance(given, Mapping):
+        return given
+    lacking = [name for name in names if name not in given]
+    if lacking:
+        raise InvalidParameter(
+            f"{parameter} has no value for {what} {lacking[0]!r}; assign a positive number to each "
+            f"{what}."
+        )
+    return [given[name] for name in names]
+
+
+def positive_numbers(values: object) -> Floats | None:
+    """Convert values to a float64 array; ``None`` unless all are positive and finite."""
+    try:
+        found = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        return None
+    return found if (np.isfinite(found) & (found > 0)).all() else None
 
 
 def _first_odd_row(table: Any) -> str:
@@ -185,16 +207,10 @@ def _refused(i: int, what: str, label: object, rule: str) -> InvalidData:
 def in_order(items: Iterable[Any]) -> list[Any]:  # in natural order, or else by type and text
     """Sort strings, tokens or tuples of tokens, of types that may not be comparable."""
     found = list(items)
-    tokens = (token for item in found for token in (item if isinstance(item, tuple) else (item,)))
-    kinds = {type(token) for token in tokens}
+    kinds = {type(token) for item in found for token in as_list(item)}
     if kinds == {str} or kinds <= _NUMBERS:
         return sorted(found)
     return sorted(found, key=lambda item: (type(item).__name__, repr(item)))
-
-
-def units(string: object) -> str:
-    """Name the tokens of a string in error messages."""
-    return "characters" if isinstance(string, str) else "tokens"
 
 
 Graph = tuple[tuple[Any, ...], tuple[tuple[int, int], ...]]

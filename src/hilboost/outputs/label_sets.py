@@ -17,7 +17,13 @@ from hilboost.core.output_space import Choice, OutputSpace, ShortNames
 from hilboost.core.plain_values import is_array_or_list
 from hilboost.outputs.agreement import all_equal, f1_of_sets, share_equal
 from hilboost.outputs.exact_embedding import ChoosingEmbedding
-from hilboost.outputs.label_checks import as_objects, as_table, refuse_rows
+from hilboost.outputs.label_checks import (
+    as_objects,
+    as_table,
+    in_order_of,
+    positive_numbers,
+    refuse_rows,
+)
 from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates
 from hilboost.tables.arrays import columns_of
 from hilboost.tables.columns import is_missing_value
@@ -102,20 +108,8 @@ class LabelSets(OutputSpace):
                 return np.ones(len(names))
             rarity = 1 / np.maximum(table.sum(axis=0), 1)
             return np.asarray(rarity / rarity.mean())
-        given: Any = self.weighting
-        if isinstance(given, Mapping):
-            lacking = [name for name in names if name not in given]
-            if lacking:
-                raise InvalidParameter(
-                    f"weighting has no value for label {lacking[0]!r}; assign a positive number to "
-                    "each label."
-                )
-            given = [given[name] for name in names]
-        try:
-            weights = np.asarray(given, dtype=np.float64)
-        except (TypeError, ValueError):
-            weights = np.zeros(0)
-        if weights.shape != (len(names),) or not (np.isfinite(weights) & (weights > 0)).all():
+        weights = positive_numbers(in_order_of(names, "weighting", self.weighting, "label"))
+        if weights is None or weights.shape != (len(names),):
             raise InvalidParameter(
                 f"weighting must contain one positive, finite number for each of the {len(names)} "
                 f"labels; got {self.weighting!r:.80}."

@@ -18,7 +18,7 @@ from hilboost.core.output_space import OutputSpace, ShortNames
 from hilboost.core.plain_values import is_integer, is_pair
 from hilboost.outputs.agreement import equal, minus_edits
 from hilboost.outputs.exact_embedding import ChoosingEmbedding
-from hilboost.outputs.label_checks import as_strings, in_order, units
+from hilboost.outputs.label_checks import as_strings, in_order, is_sequence
 from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates
 from hilboost.outputs.string_preimages import StringSearch
 
@@ -93,7 +93,7 @@ class Strings(OutputSpace):
         if not grams:
             raise InvalidData(
                 f"no string of Y, rows 0 to {len(labels) - 1}, contains n-grams of {lengths.start} "
-                f"{units(training[0])}; use a smaller n."
+                f"{'tokens' if is_sequence(training[0]) else 'characters'}; use a smaller n."
             )
         vocabulary = {gram: j for j, gram in enumerate(grams)}
         if among is None:
@@ -159,7 +159,7 @@ class StringEmbedding(ChoosingEmbedding):
 
     @property
     def _of_tokens(self) -> bool:
-        return not isinstance(self.training[0], str)
+        return is_sequence(self.training[0])
 
     def _candidates(self, labels: list[Any]) -> Candidates:
         codes, squares = self._codes_and_squares(labels)
