@@ -231,9 +231,14 @@ def kernel_stages(
     learner: Any,  # objects other than kernel machines are returned unchanged
     n: int,  # number of rows
     categorical: tuple[int, ...],  # indices of the categorical columns
-    stages: str | None = None,  # kind of the stages of a model read from a file
+    stages: str | None = None,  # kind of the stages of a fitted model with one learner
+    several: bool = False,  # whether it is one of several learners
 ) -> Any:
-    """Convert a kernel machine estimator that is used as learner to the learner of a stage."""
+    """Convert a kernel machine estimator that is used as learner to the learner of a stage.
+
+    Beside other learners, automatic stages are sparse: these support row samples, so that
+    proposals can be compared by other rows.
+    """
     if not isinstance(learner, KernelBoosting):
         return learner
     learner._validate_params()
@@ -250,6 +255,8 @@ def kernel_stages(
             f"effect; set it on the {type(owner).__name__}, or remove it."
         )
     p = KernelParameters.of(learner.get_params(deep=False))
+    if several:
+        stages = "sparse" if is_auto(p.stages) else p.stages
     return kernel_learner(p if stages is None else replace(p, stages=stages), n, categorical)
 
 
@@ -258,21 +265,13 @@ def chosen_learners(
     learner: Any,
     n: int,
     categorical: tuple[int, ...],
-    stages: str | None = None,  # the kind of stages of a fitted model with one learner
+    stages: str | None = None,
 ) -> Any:
     """Return the learner of the parameter ``learner``, or the list of learners of a list.
 
-    Kernel machines become the learners of a single stage, as in :func:`kernel_stages`.  In a list
-    of several learners, automatic stages are sparse.  Sparse stages support row samples, so that
-    proposals can be compared by other rows.
+    Kernel machines become the learners of a single stage, as in :func:`kernel_stages`.
     """
     given = listed(learner)
-    if len(given) == 1:
-        return kernel_stages(owner, given[0], n, categorical, stages)
-    return [kernel_stages(owner, one, n, categorical, stages_beside(one)) for one in given]
-
-
-def stages_beside(learner: Any) -> str | None:
-    """Return the kind of stages of a kernel machine beside other learners."""
-    automatic = isinstance(learner, KernelBoosting) and is_auto(learner.stages)
-    return "sparse" if automatic else None
+    several = len(given) > 1
+    made = [kernel_stages(owner, one, n, categorical, stages, several) for one in given]
+    return made if several else made[0]

@@ -16,7 +16,7 @@ from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
 from hilboost.core.plain_values import as_list, is_auto, is_name
 from hilboost.estimators import parameter_types as types
-from hilboost.estimators.kernel_boosting import kernel_stages, stages_beside
+from hilboost.estimators.kernel_boosting import kernel_stages
 from hilboost.estimators.kernel_regressor import KernelBoostingRegressor
 from hilboost.estimators.losses import distance_loss
 from hilboost.estimators.output_kernel import OutputKernelEstimator
@@ -342,9 +342,8 @@ default="from_dtype"
             learner = KernelBoostingRegressor()
         elif not isinstance(learner, Learner):
             check_regressor(learner, ("auto", *_LEARNERS))
-        if len(listed(self.learner)) > 1:
-            stages = stages_beside(learner)
-        made = kernel_stages(self, learner, n, categorical, stages)
+        several = len(listed(self.learner)) > 1
+        made = kernel_stages(self, learner, n, categorical, stages, several)
         return made if isinstance(made, Learner) else WrappedLearner(made, together=True)
 
     def _refuses_nan(self) -> str:
