@@ -85,12 +85,7 @@ def test_losses_of_other_libraries(estimator, name, match):
 
 
 def test_losses_of_other_libraries_exist_here_under_the_other_name():
-    known = {
-        *regression_losses(),
-        *classification_losses(),
-        *ranking_losses(),
-        *survival_losses(),
-    }
+    known = {*regression_losses(), *classification_losses(), *ranking_losses(), *survival_losses()}
     assert set(peers("losses").values()) <= known
     assert not set(peers("losses")) & known
     assert same_loss("deviance", regression_losses()) is None

@@ -8,12 +8,7 @@ import numpy as np
 import pytest
 from tests.reloaded import reloaded
 
-from hilboost import (
-    BoostingClassifier,
-    BoostingRanker,
-    BoostingRegressor,
-    BoostingSurvival,
-)
+from hilboost import BoostingClassifier, BoostingRanker, BoostingRegressor, BoostingSurvival
 from hilboost.backends.work_clock import paused
 from hilboost.core.errors import FitWarning
 from hilboost.learners.kernel_machine.metric_learner import MetricKernelLearner

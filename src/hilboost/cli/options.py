@@ -70,8 +70,7 @@ class FitJob:
     )
     metric: list[str] = several("NAME", "Metric to report on --valid, such as rmse")
     dates: Literal["ignore", "expand", "text"] | None = option(
-        "WAY",
-        "Columns of dates: ignore (default), expand to calendar numbers, or use as text.",
+        "WAY", "Columns of dates: ignore (default), expand to calendar numbers, or use as text."
     )
     dialect: Dialect = field(default_factory=Dialect)
     drop_missing_target: bool = flag(_DROP, "--drop-missing-target")
@@ -128,8 +127,7 @@ class LabeledTable:
 
     table: Path = argument("TABLE", f"Table with the true values: {_TABLE}")
     target: str | None = option(
-        "COLUMN",
-        "Column of the true values; default: the only column that the model does not use.",
+        "COLUMN", "Column of the true values; default: the only column that the model does not use."
     )
     weights: str | None = option("COLUMN", _WEIGHTS)
     group: str | None = option("COLUMN", _GROUP)

@@ -17,12 +17,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.target import Target
 from hilboost.estimators import parameter_types as types
 from hilboost.estimators.number_predictions import NumberPredictions
-from hilboost.estimators.random_subsets import (
-    MemberFitter,
-    NonAdditiveEnsemble,
-    drawn,
-    outputs,
-)
+from hilboost.estimators.random_subsets import MemberFitter, NonAdditiveEnsemble, drawn, outputs
 from hilboost.estimators.signatures import with_parameters
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.model import AdditiveModel

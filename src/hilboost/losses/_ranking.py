@@ -14,13 +14,7 @@ import numpy as np
 
 from hilboost.backends.drawn_orders import DrawnOrder, GroupDraws
 from hilboost.backends.exact_sums import sums_of_groups
-from hilboost.backends.ranking import (
-    ByPlace,
-    GroupedRows,
-    Positions,
-    RowGradients,
-    group_ndcg,
-)
+from hilboost.backends.ranking import ByPlace, GroupedRows, Positions, RowGradients, group_ndcg
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.gradients import Gradients

@@ -17,13 +17,7 @@ from hilboost.model.codecs import ClassCodec, NumberCodec, OutputCodec, TargetCo
 from hilboost.model.fit_facts import ModelPart, ResolvedParameters
 from hilboost.model.fitted import FittedModel
 from hilboost.model.row_marks import RowMarks
-from hilboost.persistence import (
-    calibrations,
-    categories,
-    kernel_machines,
-    output_spaces,
-    survival,
-)
+from hilboost.persistence import calibrations, categories, kernel_machines, output_spaces, survival
 from hilboost.persistence.require import (
     Arrays,
     positive,

@@ -2,12 +2,7 @@
 
 import numpy as np
 import pytest
-from tests.backends.random_arguments import (
-    draw_histogram,
-    draw_packing,
-    empty_store,
-    rules_of,
-)
+from tests.backends.random_arguments import draw_histogram, draw_packing, empty_store, rules_of
 from tests.reference import nodes as nodes_twin
 from tests.reference import split_constraints as constraints_twin
 from tests.seeds import seeded

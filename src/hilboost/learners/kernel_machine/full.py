@@ -33,11 +33,7 @@ from hilboost.learners.kernel_machine.config import (
     require_free,
 )
 from hilboost.learners.kernel_machine.conjugate_gradients import largest_norm
-from hilboost.learners.kernel_machine.descending import (
-    LARGEST_SHARE,
-    share_of_rounding,
-    unspoilt,
-)
+from hilboost.learners.kernel_machine.descending import LARGEST_SHARE, share_of_rounding, unspoilt
 from hilboost.learners.kernel_machine.kernel_learner import KernelLearner
 from hilboost.learners.kernel_machine.problem import Change, Component, StageProblem
 from hilboost.learners.kernel_machine.state import MachineRecord, MachineState

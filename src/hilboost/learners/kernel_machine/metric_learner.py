@@ -25,12 +25,7 @@ from hilboost.learners.kernel_machine.expansion import KernelExpansion, kernel_w
 from hilboost.learners.kernel_machine.feature_map import FeatureMap
 from hilboost.learners.kernel_machine.inputs import encoded_features
 from hilboost.learners.kernel_machine.metric_systems import NormalEquations, System
-from hilboost.learners.kernel_machine.tuning.metric import (
-    KERNEL,
-    Path,
-    Problem,
-    learned_metric,
-)
+from hilboost.learners.kernel_machine.tuning.metric import KERNEL, Path, Problem, learned_metric
 from hilboost.learners.kernel_machine.tuning.refined_metrics import refined_metrics
 from hilboost.learners.kernel_machine.tuning.scoring import Rows
 
