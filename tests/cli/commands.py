@@ -9,11 +9,16 @@ def run(*arguments, **given):
     return CliRunner().invoke(app, [str(argument) for argument in arguments], **given)
 
 
-def done(*arguments, **given):
-    """Standard output of a command that succeeds."""
+def passed(*arguments, **given):
+    """The result of a command that succeeds."""
     result = run(*arguments, **given)
     assert result.exit_code == 0, result.output
-    return result.stdout
+    return result
+
+
+def done(*arguments, **given):
+    """Standard output of a command that succeeds."""
+    return passed(*arguments, **given).stdout
 
 
 def refused(*arguments, code=1):

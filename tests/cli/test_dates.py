@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.cli.commands import run
+from tests.cli.commands import passed, run
 
 from hilboost import BoostingRanker, BoostingRegressor
 from hilboost.cli.dates import date_columns, expanded
@@ -109,10 +109,8 @@ def test_days_of_eight_digits_on_the_command_line(folder):
         told = []
         for table in ("iso", "digits"):
             fit = ["fit", f"{table}.csv", "--target", "price", "--out", table]
-            done = run(*fit, "--dates", way, "--n-estimators", "3", "--set", "learner=tree")
-            assert done.exit_code == 0, done.output
-            predicted = run("predict", table, f"{table}.csv")
-            assert predicted.exit_code == 0, predicted.output
+            done = passed(*fit, "--dates", way, "--n-estimators", "3", "--set", "learner=tree")
+            predicted = passed("predict", table, f"{table}.csv")
             told.append(predicted.stdout)
             assert ("'day', which contains dates" in done.stderr) == (way == "ignore")
         assert told[0] == told[1], way
@@ -127,19 +125,16 @@ def test_dates_of_other_options_are_features_too(folder):
     ranker = ("fit", "t.csv", "--target", "grade", "--group", "time", "--n-estimators", "3")
     tree = ("--set", "learner=tree", "--set", "early_stopping=false", "--out", "model")
     for way in ("ignore", "expand"):  # a column of groups needs no order and is no feature
-        done = run(*ranker, *tree, "--dates", way)
-        assert done.exit_code == 0, done.output
+        done = passed(*ranker, *tree, "--dates", way)
         assert "1 column" in done.stdout
     fit = ("fit", "t.csv", "--target", "grade", "--n-estimators", "3", "--dates", "expand")
-    done = run(*fit, *tree, "--task", "regression", "--date-order", "dmy")
-    assert done.exit_code == 0, done.output
+    done = passed(*fit, *tree, "--task", "regression", "--date-order", "dmy")
     order = ("--date-order", "dmy")
     plain = run("predict", "model", "t.csv", *order).stdout.splitlines()
     kept = run("predict", "model", "t.csv", *order, "--keep", "time").stdout.splitlines()
     assert kept[1:] == [f"{t},{p}" for t, p in zip(table["time"], plain[1:], strict=True)]
     report = ("report", "model", "t.csv", "--train", "t.csv", "--out", "r.html", *order)
-    done = run(*report, "--target", "grade")
-    assert done.exit_code == 0, done.output
+    done = passed(*report, "--target", "grade")
 
 
 def test_features_may_be_groups(folder):
@@ -151,10 +146,8 @@ def test_features_may_be_groups(folder):
     model = BoostingRanker(**settings).fit(X, table["grade"], groups=day.astype(str))
     model.save("model")
     labeled = ("t.csv", "--target", "grade", "--group", "day")
-    done = run("evaluate", "model", *labeled, "--json")
-    assert done.exit_code == 0, done.output
-    report = run("report", "model", *labeled, "--train", "t.csv", "--out", "r.html")
-    assert report.exit_code == 0, report.output
+    passed("evaluate", "model", *labeled, "--json")
+    passed("report", "model", *labeled, "--train", "t.csv", "--out", "r.html")
 
 
 @pytest.mark.parametrize("form", ["%Y-%m-%dT%H:%M:%S%z", "%Y-%m-%d %H:%M %z", "%d %b %Y %H:%M%z"])

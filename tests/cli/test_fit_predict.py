@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from tests.cli.commands import refused, run
+from tests.cli.commands import passed, refused, run
 
 import hilboost
 
@@ -41,8 +41,7 @@ def regression_model(folder):
 def test_regression_round_trip(regression_model):
     frame = regression_model
     write(frame, "new.csv")
-    result = run("predict", "model", "new.csv", "--out", "predictions.csv")
-    assert result.exit_code == 0, result.output
+    passed("predict", "model", "new.csv", "--out", "predictions.csv")
     written = pd.read_csv("predictions.csv")
     model = hilboost.BoostingRegressor(n_estimators=5, random_state=0)
     X = frame.drop(columns="price")
@@ -56,8 +55,7 @@ def test_text_labels_round_trip_with_probabilities(folder):
     result = fit(frame, "kind")
     assert result.exit_code == 0, result.output
     assert "classification, because the target 'kind' is text" in result.stderr
-    result = run("predict", "model", write(frame, "new.csv"), "--proba", "--out", "out.csv")
-    assert result.exit_code == 0, result.output
+    result = passed("predict", "model", write(frame, "new.csv"), "--proba", "--out", "out.csv")
     written = pd.read_csv("out.csv")
     assert list(written.columns) == [
         "prediction",
@@ -90,8 +88,7 @@ def test_empty_fields_are_missing_values(folder):
     frame.loc[::3, "width"] = np.nan
     frame["flag"] = np.where(frame["depth"] > 0, True, None)
     assert fit(frame, "price").exit_code == 0
-    result = run("predict", "model", write(frame, "new.csv"))
-    assert result.exit_code == 0, result.output
+    result = passed("predict", "model", write(frame, "new.csv"))
     assert np.isfinite([float(line) for line in result.stdout.splitlines()[1:]]).all()
 
 
@@ -106,8 +103,7 @@ def test_text_columns_are_categories_in_every_table(folder):
     for kept in ["007", "12"], ["12"], ["x"]:  # the first two look like numbers by themselves
         rows = frame[frame["code"].isin(kept)].drop(columns="price")
         write(rows, "new.csv")
-        result = run("predict", "model", "new.csv", "--out", "out.csv")
-        assert result.exit_code == 0, result.output
+        passed("predict", "model", "new.csv", "--out", "out.csv")
         written = pd.read_csv("out.csv").prediction
         np.testing.assert_allclose(written, expected.predict(rows), rtol=1e-15)
     valid = write(frame[frame["code"] == "12"], "valid.csv")
@@ -231,8 +227,7 @@ def test_identifiers_are_kept(folder):
     fit(frame, "price", "--ignore", "id", "--ignore", "note", name="ids.csv")
     plain = run("predict", "model", "ids.csv").stdout.splitlines()
     keep = ("--keep", "id", "--keep", "width", "--keep", "note", "--keep", "id")
-    result = run("predict", "model", "ids.csv", *keep, "--out", "out.csv")
-    assert result.exit_code == 0, result.output
+    result = passed("predict", "model", "ids.csv", *keep, "--out", "out.csv")
     written = pd.read_csv("out.csv", dtype=str)
     assert list(written.columns) == ["id", "width", "note", "prediction"]
     assert list(written["id"]) == list(frame["id"])
@@ -253,8 +248,7 @@ def test_identifiers_beside_columns_without_names(folder):
     model = hilboost.BoostingRegressor(n_estimators=2, random_state=0)
     model.fit(frame.to_numpy(), -frame["width"]).save("model")
     frame.insert(0, "id", [f"{k:05d}" for k in range(120)])
-    result = run("predict", "model", write(frame, "new.csv"), "--keep", "id")
-    assert result.exit_code == 0, result.output
+    result = passed("predict", "model", write(frame, "new.csv"), "--keep", "id")
     assert result.stdout.splitlines()[1].startswith("00000,")
 
 

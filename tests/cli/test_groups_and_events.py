@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from sklearn.datasets import dump_svmlight_file
 from sklearn.metrics import mean_poisson_deviance
-from tests.cli.commands import refused, run
+from tests.cli.commands import passed, refused, run
 from tests.cli.test_fit_predict import write
 
 import hilboost
@@ -40,8 +40,7 @@ def test_ranking():
     write(pages(), "train.csv")
     write(pages(1), "valid.csv")
     start = ("fit", "train.csv", "--target", "relevance", "--out", "model", *FAST)
-    done = run(*start, "--group", "query", "--valid", "valid.csv", "--json")
-    assert done.exit_code == 0, done.output
+    done = passed(*start, "--group", "query", "--valid", "valid.csv", "--json")
     frame, held = pages(), pages(1)
     model = BoostingRanker(n_estimators=5, random_state=0).fit(
         frame[["a", "b", "c"]], frame["relevance"], groups=frame["query"],
@@ -63,8 +62,7 @@ def test_survival():
     write(machines(), "train.csv")
     write(machines(1), "valid.csv")
     start = ("fit", "train.csv", "--target", "hours", "--out", "model", "--loss", "aft", *FAST)
-    done = run(*start, "--event", "failed", "--task", "survival", "--valid", "valid.csv")
-    assert done.exit_code == 0, done.output
+    done = passed(*start, "--event", "failed", "--task", "survival", "--valid", "valid.csv")
     assert "concordance" in done.stdout
     model = hilboost.load("model")
     assert isinstance(model, BoostingSurvival)
@@ -116,8 +114,7 @@ def test_several_tables_of_validation_data():
         write(pages(seed), f"{name}.csv")
     start = ("fit", "train.csv", "--target", "relevance", "--group", "query", "--out", "m", *FAST)
     both = ("--valid", "spring.csv", "--valid", "autumn.csv", "--set", "eval_metric=ndcg@10")
-    done = run(*start, *both, "--json")
-    assert done.exit_code == 0, done.output
+    done = passed(*start, *both, "--json")
     scores = json.loads(done.stdout)["scores"]
     history = hilboost.load("m").history_.metrics
     kept = hilboost.load("m").n_estimators_
@@ -188,8 +185,7 @@ def test_svmlight_files(monkeypatch):
     dump_svmlight_file(
         frame[["a", "b", "c"]], frame["relevance"], "train.svm", zero_based=False, query_id=codes
     )
-    done = run("fit", "train.svm", "--target", "label", "--group", "qid", "--out", "model", *FAST)
-    assert done.exit_code == 0, done.output
+    passed("fit", "train.svm", "--target", "label", "--group", "qid", "--out", "model", *FAST)
     assert list(hilboost.load("model").feature_names_in_) == ["1", "2", "3"]
     assert run("predict", "model", "train.svm", "--out", "p.csv").exit_code == 0
     model = BoostingRanker(n_estimators=5, random_state=0)
@@ -210,8 +206,7 @@ def test_an_exposure_beside_its_logarithm_is_noted():
     frame = machines().assign(log_hours=lambda rows: np.log(rows["hours"]))
     write(frame, "train.csv")
     start = ("fit", "train.csv", "--target", "failed", "--loss", "poisson", "--out", "m", *FAST)
-    done = run(*start, "--task", "regression", "--offset", "log_hours")
-    assert done.exit_code == 0, done.output
+    done = passed(*start, "--task", "regression", "--offset", "log_hours")
     assert "note: the --offset is the logarithm of column 'hours', which is" in done.stderr
     assert "exclude it with --ignore unless this is meant." in done.stderr
     done = run(*start, "--task", "regression", "--offset", "log_hours", "--ignore", "hours")
@@ -227,8 +222,7 @@ def test_offsets():
     write(frame, "train.csv")
     start = ("fit", "train.csv", "--target", "claims", "--out", "model", "--loss", "poisson")
     more = ("--set", "learner=tree", "--valid", "train.csv", "--json", *FAST)
-    done = run(*start, "--offset", "years", *more)
-    assert done.exit_code == 0, done.output
+    done = passed(*start, "--offset", "years", *more)
     X, y, years = frame[["a", "b"]], frame["claims"], frame["years"]
     model = BoostingRegressor("poisson", learner="tree", n_estimators=5, random_state=0)
     model.fit(X, y, offset=years, X_val=X + 1e-9, y_val=y, offset_val=years)
@@ -241,8 +235,7 @@ def test_offsets():
     np.testing.assert_allclose(pd.read_csv("p")["prediction"], expected)
     done = run("evaluate", "model", "train.csv", "--offset", "years", "--metric", "rmse", "--json")
     assert json.loads(done.stdout)["scores"]["rmse"] == rmse
-    done = run("report", "model", "train.csv", "--offset", "years", "--out", "page.html")
-    assert done.exit_code == 0, done.output
+    done = passed("report", "model", "train.csv", "--offset", "years", "--out", "page.html")
     hilboost.save(model.fit(frame[["a", "years"]], y, offset=years), "both")
     assert run("predict", "both", "train.csv", "--offset", "years", "--out", "p").exit_code == 0
     expected = model.predict(frame[["a", "years"]], years)
@@ -263,8 +256,7 @@ def test_competing_causes():
     frame["failed"] *= 1 + (frame["b"] > 0)
     write(frame, "train.csv")
     start = ("fit", "train.csv", "--target", "hours", "--event", "failed", "--out", "model", *FAST)
-    done = run(*start, "--loss", "discrete_hazard")
-    assert done.exit_code == 0, done.output
+    done = passed(*start, "--loss", "discrete_hazard")
     model = hilboost.load("model")
     at = model.predict_cumulative_incidence_function(frame[["a", "b", "c"]], [1.0])
     assert at.shape == (240, 2, 1)
@@ -286,16 +278,13 @@ def test_rows_that_depend_on_each_other():
         (("--group-rows", "patient", "--ignore", "day"), {"groups": frame["patient"]}),
         (("--time", "day", "--ignore", "patient"), {"time": pd.to_datetime(frame["day"])}),
     ):
-        done = run(*start, *options, *FAST)
-        assert done.exit_code == 0, done.output
+        passed(*start, *options, *FAST)
         model = BoostingRegressor(n_estimators=5, random_state=0, learner="tree").fit(X, y, **given)
         np.testing.assert_allclose(hilboost.load("model").predict(X), model.predict(X))
-        done = run(*start[:-2], *options, "--family", "kernel", "--random-state", 0)
-        assert done.exit_code == 0, done.output
+        passed(*start[:-2], *options, "--family", "kernel", "--random-state", 0)
         machine = KernelBoostingRegressor(random_state=0).fit(X, y, **given)
         np.testing.assert_allclose(hilboost.load("model").predict(X), machine.predict(X))
-    held = run(*start, "--time", "day", "--ignore", "patient", "--valid", "train.csv", *FAST)
-    assert held.exit_code == 0, held.output
+    passed(*start, "--time", "day", "--ignore", "patient", "--valid", "train.csv", *FAST)
 
 
 @pytest.mark.usefixtures("folder")

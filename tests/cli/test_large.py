@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from tests.cli.commands import run
+from tests.cli.commands import passed, run
 from tests.workers.together import saved
 
 import hilboost
@@ -27,8 +27,7 @@ def fitted(table, *options):
     out = table.parent / "one.model"
     given = ["--target", "y", "--out", str(out), "--n-estimators", "5"]
     given += ["--set", "learner=tree", *options]
-    done = run("fit", table, *given, "--json", catch_exceptions=False)
-    assert done.exit_code == 0, done.output
+    done = passed("fit", table, *given, "--json", catch_exceptions=False)
     told = json.loads(done.stdout.strip().splitlines()[-1])
     return (told["rows"], told["columns"]), saved(hilboost.load(out))
 
@@ -128,8 +127,7 @@ def folder(table):
 
 
 def predicted(model, table, *options):
-    done = run("predict", model, table, *options)
-    assert done.exit_code == 0, done.output
+    done = passed("predict", model, table, *options)
     return done.stdout, done.stderr
 
 
