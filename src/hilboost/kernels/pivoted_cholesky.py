@@ -37,18 +37,17 @@ class GramFactor:
 
     def encode(self, cross: Floats) -> Floats:
         """Encode new objects as points (m, r), from their kernel values with the pivots, (m, r)."""
-        if cross.shape[1] == 0:
-            return np.empty((len(cross), 0))
-        return np.ascontiguousarray(
-            scipy.linalg.solve_triangular(self.triangle, cross.T, lower=True).T
-        )
+        return self._solved(cross, 0)
 
     def weights(self, raw: Floats) -> Floats:
         """Find ``W`` (m, r) with ``raw = W Φ[pivots]``: points as combinations of the pivots."""
-        if raw.shape[1] == 0:
-            return np.empty((len(raw), 0))
+        return self._solved(raw, 1)
+
+    def _solved(self, rows: Floats, trans: int) -> Floats:
+        if rows.shape[1] == 0:
+            return np.empty((len(rows), 0))
         return np.ascontiguousarray(
-            scipy.linalg.solve_triangular(self.triangle, raw.T, lower=True, trans=1).T
+            scipy.linalg.solve_triangular(self.triangle, rows.T, lower=True, trans=trans).T
         )
 
 

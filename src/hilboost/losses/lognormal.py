@@ -12,7 +12,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.target import Target
 from hilboost.losses._parameter_kinds import least_scale
 from hilboost.losses.distribution_loss import DistributionLoss, Parameters
-from hilboost.reductions.sums import mean
+from hilboost.losses.normal import best_normal
 
 _LARGEST = 300.0  # exponent
 
@@ -61,12 +61,7 @@ class LogNormal(DistributionLoss):
 
     def best_constant(self, target: Target) -> Floats:
         """Mean of the logarithms, and logarithm of their standard deviation."""
-        logarithms = target.with_y(np.log(target.y))
-        center = mean(logarithms)
-        with np.errstate(divide="ignore"):
-            sigma = 0.5 * np.log(mean(target.with_y((logarithms.y - center) ** 2)))
-        low = -700.0 if self.bounds is None else self.bounds[0][1]
-        return np.concatenate([center, np.maximum(sigma, low)])
+        return best_normal(target.with_y(np.log(target.y)), self.bounds)
 
     def mean(self, p: Parameters) -> Floats:
         """Mean."""

@@ -82,13 +82,7 @@ class Normal(DistributionLoss):
 
     def best_constant(self, target: Target) -> Floats:
         """Mean, and logarithm of the standard deviation."""
-        center = mean(target)
-        if self.scale is not None:
-            return center
-        with np.errstate(divide="ignore"):
-            logarithm = 0.5 * np.log(mean(target.with_y((target.y - center) ** 2)))
-        low = -700.0 if self.bounds is None else self.bounds[0][1]
-        return np.concatenate([center, np.maximum(logarithm, low)])
+        return mean(target) if self.scale is not None else best_normal(target, self.bounds)
 
     def mean(self, p: Parameters) -> Floats:
         """The location."""
@@ -117,3 +111,12 @@ class Normal(DistributionLoss):
         z = (y - p[0]) / scales
         density = np.exp(-0.5 * z**2 - _LOG_ROOT_TWO_PI)
         return scales * (z * (2 * ndtr(z) - 1) + 2 * density - 1 / np.sqrt(np.pi))
+
+
+def best_normal(target: Target, bounds: tuple[Floats, Floats] | None) -> Floats:
+    """Mean and logarithm of the standard deviation, (2,), within the bounds of the parameters."""
+    center = mean(target)
+    with np.errstate(divide="ignore"):
+        logarithm = 0.5 * np.log(mean(target.with_y((target.y - center) ** 2)))
+    low = -700.0 if bounds is None else bounds[0][1]
+    return np.concatenate([center, np.maximum(logarithm, low)])
