@@ -159,8 +159,7 @@ def test_triangular_solves(library, dtype, shape, order):
 def test_add_to_diagonal_is_in_place(library):
     matrix = draw(5)
     given = in_library(library, matrix)
-    result = array_api.add_to_diagonal(given, 2.0)
-    assert result is given
+    assert array_api.add_to_diagonal(given, 2.0) is given
     np.testing.assert_allclose(np.asarray(given), matrix + 2 * np.eye(5))
     values = np.arange(5.0)
     array_api.add_to_diagonal(given, in_library(library, values))

@@ -263,8 +263,7 @@ def test_nobody_waits_where_there_are_no_locks_or_their_holder_hangs(folder, mon
     monkeypatch.setattr(code_files, "_PATIENCE", 0.1)
     for error in (OSError, BlockingIOError):
         monkeypatch.setattr(code_files.fcntl, "flock", Mock(side_effect=error))
-        total = fresh(folder).total
-        assert hits(total) == 0
+        assert hits(fresh(folder).total) == 0
         shutil.rmtree(folder / "cache")
     assert code_files.fcntl.flock.call_count > 2  # it was asked again
 

@@ -248,5 +248,4 @@ def test_a_fit_by_the_training_loss_can_be_continued(estimator, changed):
 
 def test_folds_need_no_validation_fraction():
     given = PLAIN | {"early_stopping": True, "validation_fraction": None, "cv_folds": 3}
-    model = BoostingRegressor(**given).fit(X, Y)
-    assert model.history_.validation is not None
+    assert BoostingRegressor(**given).fit(X, Y).history_.validation is not None

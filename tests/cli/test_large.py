@@ -170,8 +170,7 @@ def test_a_large_file_is_predicted_in_parts(table):
     assert predicted(model, table)[1].count("no value of column 'k' occurred in fit") == 1
     rows.loc[69_000, "a"] = 1e400
     rows.astype({"a": str}).to_parquet(table)
-    done = run("predict", model, table, "--out", f"{table}.csv")
-    assert done.exit_code == 1
+    assert run("predict", model, table, "--out", f"{table}.csv").exit_code == 1
     assert not table.with_suffix(".parquet.csv").exists()
 
 
@@ -181,8 +180,7 @@ def test_an_error_names_the_row_of_the_whole_table(table):
     rows.loc[70_001, "b"] = np.nan
     rows.to_parquet(table)
     given = [str(table.parent / "one.model"), str(table), "--offset", "b"]
-    done = run("predict", *given)
-    assert "Column 'b' of --offset is empty in data row 70002" in done.stderr
+    assert "Column 'b' of --offset is empty in data row 70002" in run("predict", *given).stderr
 
 
 @pytest.mark.parametrize("command", ["predict", "evaluate"])

@@ -342,8 +342,7 @@ def test_held_out_rows_stop_the_fit(folder):
 def test_a_time_budget_ends_the_fit(folder):
     start = ("fit", "houses.csv", "--target", "price", "--out", "model", "--time-budget")
     options = ("--n-estimators", 100_000, "--set", "early_stopping=False")
-    told = json.loads(done(*start, 0.2, *options, "--json"))
-    assert 1 <= told["stages"] < 100_000
+    assert 1 <= json.loads(done(*start, 0.2, *options, "--json"))["stages"] < 100_000
     assert "note: time_budget=1e-06 ended the fit after 1 stage" in run(*start, 1e-6).stderr
     assert "must be positive" in refused(*start, 0, code=2)
 
@@ -445,8 +444,7 @@ def test_models_of_several_targets(folder):
         *("rmse_of_Price", "rmse_of_rent", "mae_of_rent")
     ]
     done("report", "pair", "pairs.csv", "--out", "pairs.html")
-    page = Path("pairs.html").read_text(encoding="utf-8")
-    assert '<th scope="row">rent</th>' in page
+    assert '<th scope="row">rent</th>' in Path("pairs.html").read_text(encoding="utf-8")
     message = refused("evaluate", "pair", "pairs.csv", "--target", "Price", code=2)
     assert "predicts 2 targets; name their columns, as --target 'Price,rent'." in message
     assert "write 'rent'" in refused("evaluate", "pair", "pairs.csv", "--target", "Price,Rent")

@@ -65,13 +65,11 @@ def test_other_separators_are_detected(frame, mark, named):
 
 def test_decimal_commas_are_detected(frame):
     frame.to_csv("comma.csv", index=False, sep=";", decimal=",")
-    result = fit("comma.csv")
-    assert "separated by ';', with decimal commas" in notes(result)[0]
+    assert "separated by ';', with decimal commas" in notes(fit("comma.csv"))[0]
     for table in ("comma.csv", "good.csv"):
         scored = run("evaluate", "model", table, "--target", "price", "--json")
         assert '"rows": 80' in scored.stdout
-    given = fit("comma.csv", "--sep", ";", "--decimal", ",", out="given")
-    assert not notes(given)
+    assert not notes(fit("comma.csv", "--sep", ";", "--decimal", ",", out="given"))
     assert run("predict", "given", "good.csv").stdout == run("predict", "model", "comma.csv").stdout
 
 

@@ -14,8 +14,7 @@ FAST = ("--n-estimators", 5, "--set", "learner=tree")
 
 
 def notes(*arguments):
-    result = passed(*arguments)
-    return result.stderr
+    return passed(*arguments).stderr
 
 
 def refused(*arguments, code=1):
@@ -165,7 +164,6 @@ def test_an_offset_of_counts_requires_a_loss_of_counts(more):
 def test_events_of_one_and_two_may_be_those_of_r():
     frame = boxes().assign(hours=np.arange(80) + 1.0, status=1 + np.arange(80) % 2)
     command = ("fit", write(frame), "--target", "hours", "--event", "status", "--out", "m")
-    message = refused(*command)
-    assert "Subtract 1 from events that are 1 and 2, as in R" in message
+    assert "Subtract 1 from events that are 1 and 2, as in R" in refused(*command)
     text = notes(*command, "--loss", "discrete_hazard", "--n-estimators", 2)
     assert "no row is censored (0)" in text

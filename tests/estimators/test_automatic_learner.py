@@ -326,8 +326,7 @@ def test_the_choice_on_few_rows_is_not_that_of_one_fold(seed):
     """A fold of 83 rows often shows no gain, although all rows together show one."""
     table, target = load_diabetes(return_X_y=True)
     learned = train_test_split(table, target, random_state=0)[::2]
-    model = BoostingRegressor(random_state=seed).fit(*learned)
-    assert model.parts_["kernel"].weight > 0.5
+    assert BoostingRegressor(random_state=seed).fit(*learned).parts_["kernel"].weight > 0.5
 
 
 def test_trees_without_gain_are_left_out(smooth):
@@ -533,8 +532,7 @@ def test_several_targets():
     assert model.parts_["kernel"].weight > 0
     assert model.score(X, target) > 0.9
     gaps = np.where(np.arange(N)[:, None] % 9, target, [0, np.nan])
-    trees = BoostingRegressor(**FEW).fit(X, gaps)
-    assert trees.fitted_.parts is None
+    assert BoostingRegressor(**FEW).fit(X, gaps).fitted_.parts is None
 
 
 @pytest.mark.slow

@@ -174,8 +174,7 @@ def test_learners_refits_and_continued_fits_take_bounds():
         assert model.predict_distribution(X).log_score(CENSORED).mean() < before
     model = KernelBoostingRegressor("normal", random_state=0).fit(X, CENSORED)
     assert np.isfinite(model.predict_distribution(X).log_score(CENSORED)).all()
-    again = MODEL.refit_leaves(X, CENSORED)
-    assert np.isfinite(again.predict_raw(X)).all()
+    assert np.isfinite(MODEL.refit_leaves(X, CENSORED).predict_raw(X)).all()
     warm = BoostingRegressor("normal", **small | {"warm_start": True, "learner": "tree"})
     warm.fit(X, CENSORED).set_params(n_estimators=6).fit(X, CENSORED)
     once = BoostingRegressor("normal", **small | {"learner": "tree", "n_estimators": 6})
@@ -270,6 +269,5 @@ def test_bounds_are_not_classes_or_relevances():
 
 def test_several_targets_with_these_names_remain_targets():
     frame = pd.DataFrame({"lower": Y, "upper": Y + 1})
-    found = BoostingRegressor(**PLAIN).fit(X, frame).predict(X)
-    assert found.shape == (400, 2)
+    assert BoostingRegressor(**PLAIN).fit(X, frame).predict(X).shape == (400, 2)
     assert BoostingRegressor(**PLAIN).fit(X, frame).score(X, frame) > 0

@@ -268,8 +268,7 @@ def test_other_tunings(tuning):
 
 
 def test_the_stages_of_the_automatic_choice_depend_on_size():
-    model = build(stages="auto", n_basis="auto")
-    assert "Full" in type(model.fit(X, Y).learner_).__name__
+    assert "Full" in type(build(stages="auto", n_basis="auto").fit(X, Y).learner_).__name__
     large = KernelParameters(memory_budget=2.0**30)
     names = [kernel_learner(large, n, ()).name for n in (100, 15_000, 200_000)]
     assert names == ["full", "full", "sparse"]

@@ -18,8 +18,7 @@ SETTINGS = {"learner": "tree", "n_estimators": 40, "random_state": 0, "n_iter_no
 
 
 def fitted(**more):
-    model = BoostingRegressor(**SETTINGS, **more)
-    return model.fit(X[:100], Y[:100], X_val=X_VAL, y_val=Y_VAL)
+    return BoostingRegressor(**SETTINGS, **more).fit(X[:100], Y[:100], X_val=X_VAL, y_val=Y_VAL)
 
 
 def test_the_first_decides():

@@ -95,15 +95,13 @@ def test_a_class_may_be_missing_among_the_validation_rows(make):
 @pytest.mark.parametrize("new", [{"town": pd.Categorical(["Arlon"] * ROWS)}, {"a": np.nan}])
 def test_new_levels_and_missing_values_are_predicted(make, new):
     X, y = table("binary")
-    model = make("binary", **FEW).fit(X=X, y=y)
-    assert np.isfinite(model.predict_proba(X.assign(**new))).all()
+    assert np.isfinite(make("binary", **FEW).fit(X=X, y=y).predict_proba(X.assign(**new))).all()
 
 
 @pytest.mark.filterwarnings("ignore::hilboost.core.errors.FitWarning")
 def test_a_time_limit_is_a_budget_with_a_reserve(make):
     X, y = table("regression")
-    model = make("regression").fit(X=X, y=y, time_limit=20)
-    assert 14 < model.model.time_budget <= 16
+    assert 14 < make("regression").fit(X=X, y=y, time_limit=20).model.time_budget <= 16
 
 
 def test_no_fit_begins_without_time(make):

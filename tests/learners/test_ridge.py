@@ -89,8 +89,7 @@ def test_constant_and_equal_columns():
 
 def test_by_name_it_fits_what_is_linear():
     y = X @ [1.0, -0.2, 3.0] + 4
-    model = BoostingRegressor(learner="linear", random_state=0).fit(X, y)
-    assert model.score(X, y) > 0.9999
+    assert BoostingRegressor(learner="linear", random_state=0).fit(X, y).score(X, y) > 0.9999
     classes = (y > np.median(y)).astype(int)
     assert (
         BoostingClassifier(learner="linear", random_state=0).fit(X, classes).score(X, classes)

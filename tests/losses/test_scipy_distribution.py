@@ -123,8 +123,7 @@ def test_files_and_pickles_keep_the_distribution(given, tmp_path):
         np.testing.assert_array_equal(found.quantile([0.1, 0.9]), expected.quantile([0.1, 0.9]))
         again = clone(other).fit(X, y)
         np.testing.assert_array_equal(again.predict_raw(X), model.predict_raw(X))
-    loaded = hilboost.load(tmp_path / "model").loss
-    assert repr(loaded) == repr(ScipyDistribution.of(given))
+    assert repr(hilboost.load(tmp_path / "model").loss) == repr(ScipyDistribution.of(given))
 
 
 def test_censored_rows_of_a_distribution_of_scipy():

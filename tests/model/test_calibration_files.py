@@ -74,8 +74,7 @@ def full():
 
 
 def distributions():
-    model = BoostingRegressor("normal", **PLAIN).fit(X[FIT], Y[FIT])
-    return model.calibrate(X[HELD], Y[HELD])
+    return BoostingRegressor("normal", **PLAIN).fit(X[FIT], Y[FIT]).calibrate(X[HELD], Y[HELD])
 
 
 def nested():

@@ -85,8 +85,7 @@ def test_wide_sparse_tables():
 def test_refitted_leaves_have_seen_their_rows():
     complete = np.nan_to_num(X)
     model = BoostingRegressor(**PLAIN).fit(complete[:100], Y[:100])
-    again = model.refit_leaves(complete[100:], Y[100:])
-    assert mentions(facts(again, complete[100:], Y[100:]))
+    assert mentions(facts(model.refit_leaves(complete[100:], Y[100:]), complete[100:], Y[100:]))
     assert not mentions(facts(model, complete[100:], Y[100:]))
 
 
@@ -107,8 +106,7 @@ def test_reports_say_which_share_of_rows_the_fit_has_seen(share, tmp_path):
     if found:
         assert found[0].startswith("50% of these 100 rows also occur in the training data.")
     model.save(tmp_path / "model.hilboost", training_data=True)
-    again = load(tmp_path / "model.hilboost")
-    assert mentions(facts(again, frame[rows], Y[rows])) == found
+    assert mentions(facts(load(tmp_path / "model.hilboost"), frame[rows], Y[rows])) == found
 
 
 @pytest.mark.slow

@@ -140,10 +140,8 @@ def test_threshold_of_held_out_vertices():
     n_links = int(A[np.ix_(held, kept)].sum())
     at = np.sort(parts.predict_kernel(X[held]), axis=None)[-n_links]
     times = (parts.predict_kernel(X[kept])[within] >= at).sum() / inner[within].sum()
-    found = np.triu(network.predict(X), 1).sum()
-    assert found == round(times * np.triu(A, 1).sum())
-    given = network.set_params(threshold=0.25).fit(X, A)
-    assert given.threshold_ == 0.25
+    assert np.triu(network.predict(X), 1).sum() == round(times * np.triu(A, 1).sum())
+    assert network.set_params(threshold=0.25).fit(X, A).threshold_ == 0.25
 
 
 def test_new_vertices_get_about_as_many_links_as_they_have():
@@ -273,8 +271,7 @@ def test_new_rows_and_new_columns_at_once():
 def test_bipartite_default_and_pickle():
     U, _, links = bipartite(2, 30, 6)
     network = BipartiteNetwork().fit(U, links)
-    again = pickle.loads(pickle.dumps(network))
-    assert (again.predict(U) == network.predict(U)).all()
+    assert (pickle.loads(pickle.dumps(network)).predict(U) == network.predict(U)).all()
 
 
 def test_the_default_models_take_the_random_state():

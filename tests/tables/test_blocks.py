@@ -84,8 +84,7 @@ def test_reading(seed, dtype):
 
 def test_large_values_whose_sum_overflows_are_finite():
     X = np.asfortranarray(np.full((40, 2), 1e308))
-    model = BoostingRegressor(early_stopping=False).fit(X, np.arange(40.0))
-    assert model.n_estimators_ > 0
+    assert BoostingRegressor(early_stopping=False).fit(X, np.arange(40.0)).n_estimators_ > 0
 
 
 def test_no_rows():

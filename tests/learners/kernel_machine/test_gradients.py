@@ -53,8 +53,7 @@ def test_any_loss_can_have_an_additive_kernel(loss):
     rng = np.random.default_rng(3)
     X = rng.uniform(-2, 2, size=(400, 6))
     y = 7 + np.sin(3 * X).sum(axis=1)
-    model = KernelBoostingRegressor(loss, random_state=0).fit(X, y)
-    assert model.score(X, y) > 0.9
+    assert KernelBoostingRegressor(loss, random_state=0).fit(X, y).score(X, y) > 0.9
 
 
 def test_a_linear_map_and_a_sum_of_functions_are_found():
