@@ -47,7 +47,7 @@ def is_integer(value: object) -> TypeGuard[int]:
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
-def real(value: Any) -> float:
+def real(value: object) -> float:
     """Return a real number or a boolean as a float, and NaN for other values."""
     return float(value) if isinstance(value, Real) else float("nan")
 
@@ -87,9 +87,7 @@ def is_plain(value: object) -> bool:
     return isinstance(value, PLAIN)
 
 
-def are_finite(
-    arrays: Iterable[tuple[Any, tuple[int, ...]]], dtype: type[np.number] = np.float64
-) -> bool:
+def are_finite(arrays: Iterable[tuple[Any, tuple[int, ...]]], dtype: Any = np.float64) -> bool:
     """Whether arrays are finite arrays of the dtype and the given shapes."""
     return all(
         isinstance(array, np.ndarray)

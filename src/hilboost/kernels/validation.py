@@ -13,18 +13,16 @@ from hilboost.core.plain_values import is_integer, is_number
 
 def positive(name: str, value: object) -> float:
     """Return a number as a float after checking that it is positive and finite."""
-    number = _number(value)
-    if not (np.isfinite(number) and number > 0):
+    if not (is_number(value) and 0 < value < np.inf):
         raise InvalidParameter(f"{name} must be positive and finite; got {value!r}.")
-    return number
+    return float(value)
 
 
 def not_negative(name: str, value: object) -> float:
     """Return a number as a float after checking that it is nonnegative and finite."""
-    number = _number(value)
-    if not (np.isfinite(number) and number >= 0):
+    if not (is_number(value) and 0 <= value < np.inf):
         raise InvalidParameter(f"{name} must be zero or positive, and finite; got {value!r}.")
-    return number
+    return float(value)
 
 
 def positive_integer(name: str, value: Any) -> int:
@@ -55,7 +53,3 @@ def check_length_scales(scales: Floats, n_columns: int) -> None:
             f"the kernel has {len(scales)} length scales, but X has "
             f"{counted(n_columns, 'column')}; use one length scale, or one per column."
         )
-
-
-def _number(value: Any) -> float:
-    return float(value) if is_number(value) else float("nan")

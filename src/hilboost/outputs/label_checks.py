@@ -60,7 +60,7 @@ def as_numbers(values: object) -> Floats:
     return np.asarray(found, dtype=np.float64)
 
 
-def in_order_of(names: Iterable[Hashable], parameter: str, given: Any, what: str) -> Any:
+def in_order_of(names: Iterable[Hashable], parameter: str, given: object, what: str) -> Any:
     """Return the values of a mapping in the order of the names; other values are unchanged."""
     if not isinstance(given, Mapping):
         return given

@@ -37,9 +37,11 @@ def frame_columns(values: object) -> list[str] | None:
     return [name for name in found if name not in stored] or found
 
 
-def field_names(values: object) -> tuple[str, ...] | None:
-    """Return the names of the fields of a structured array; ``None`` for other values."""
-    return values.dtype.names if isinstance(values, np.ndarray) else None
+def fields_of(values: object) -> dict[str, Any] | None:
+    """Return the fields of a structured array by their names; ``None`` for other values."""
+    if not isinstance(values, np.ndarray) or values.dtype.names is None:
+        return None
+    return {name: values[name] for name in values.dtype.names}
 
 
 def n_rows(table: object) -> int | None:

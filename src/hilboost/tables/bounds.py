@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, first_few, first_true
-from hilboost.tables.arrays import field_names, frame_columns
+from hilboost.tables.arrays import fields_of, frame_columns
 from hilboost.tables.reading import as_array, named_columns
 
 LOWER, UPPER, ENTRY, LIMIT = range(4)
@@ -26,7 +26,7 @@ _FORMS = (
 
 def holds_bounds(y: object) -> bool:
     """Whether targets are a structured array, or a data frame of bounds by the names of columns."""
-    if field_names(y) is not None:
+    if fields_of(y) is not None:
         return True
     names = set(frame_columns(y) or ())
     return any(names >= set(pair) and names <= {*pair, *_OTHERWISE} for pair in _PAIRS)

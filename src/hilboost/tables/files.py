@@ -207,9 +207,8 @@ def of_used_levels(
         n_rows = count(column_of(X, k), len(own))
         levels.append((k, tuple(level for level, n in zip(own, n_rows, strict=True) if n)))
     used = replace(schema, levels=tuple(levels))
-    table: Any = X
-    is_file = as_table(X).is_on_disk
-    return (table.with_schema(used) if is_file else recoded(X, schema, used)), used
+    table = as_table(X)
+    return (table.with_schema(used) if table.is_on_disk else recoded(X, schema, used)), used
 
 
 def recoded(X: Floats, schema: Schema, other: Schema) -> Floats:

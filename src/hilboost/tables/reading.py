@@ -27,7 +27,7 @@ from hilboost.core.errors import (
 from hilboost.core.labels import is_pandas
 from hilboost.core.plain_values import is_array_or_list
 from hilboost.tables.arrays import (
-    field_names,
+    fields_of,
     how_to_read_file,
     index_names,
     refuse_dates_and_complex,
@@ -82,7 +82,7 @@ def _refuse_records(X: object) -> None:
     """Reject dicts, lists of dicts, and structured arrays."""
     if isinstance(X, Mapping):
         what = "a dict"
-    elif field_names(X) is not None:
+    elif fields_of(X) is not None:
         what = "a structured array"
     elif isinstance(X, (list, tuple)) and len(X) and isinstance(X[0], Mapping):
         what = f"a {type(X).__name__} of dicts"

@@ -13,7 +13,7 @@ from scipy.special import gammaln
 
 from hilboost.core.dtypes import Floats, PerRow
 from hilboost.core.errors import first_few
-from hilboost.tables.arrays import field_names
+from hilboost.tables.arrays import fields_of
 from hilboost.tables.blocks import as_table
 from hilboost.tables.files import column_of
 from hilboost.tables.reading import as_array, named_columns
@@ -71,10 +71,10 @@ def _copies_of_targets(X: Any, schema: Schema, y: object) -> list[str | int]:
     return [schema.columns[k].name for k in sorted(copies)]
 
 
-def _targets(y: Any) -> list[tuple[object, NDArray[Any]]]:
+def _targets(y: object) -> list[tuple[object, NDArray[Any]]]:
     """Return each target, (n,), and its name if it has one; none of labels that are not numbers."""
-    if (names := field_names(y)) is not None:
-        return [(name, y[name]) for name in names]
+    if (fields := fields_of(y)) is not None:
+        return list(fields.items())
     try:
         named: list[tuple[object, NDArray[Any]]] = []
         columns = named_columns(y)

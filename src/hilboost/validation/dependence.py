@@ -59,7 +59,8 @@ def dependence_of(
                 "time is the same in all rows, so that no row is later than others; pass "
                 "different times, or omit time."
             )
-        return Dependence(times=times, gap=_gap(gap, times))
+        gap = 0.0 if gap is None else _duration("validation_gap", gap, times)
+        return Dependence(times=times, gap=gap)
     if kind == "groups" and numbers is not None and not ranks:
         if not numbers.any():
             raise InvalidData(
@@ -158,10 +159,6 @@ def _in_utc(one: date | None) -> date | None:
     if isinstance(one, datetime) and one.tzinfo is not None:
         return one.astimezone(UTC).replace(tzinfo=None)
     return one
-
-
-def _gap(gap: Any, times: NDArray[Any]) -> float:
-    return 0 if gap is None else _duration("validation_gap", gap, times)
 
 
 def _duration(name: str, given: Any, times: NDArray[Any]) -> float:

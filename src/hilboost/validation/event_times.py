@@ -21,7 +21,7 @@ from hilboost.core.errors import (
     with_article,
 )
 from hilboost.core.plain_values import is_boolean
-from hilboost.tables.arrays import field_names, refuse_dates_and_complex
+from hilboost.tables.arrays import fields_of, refuse_dates_and_complex
 from hilboost.tables.reading import as_array, named_columns
 
 FORMS = (
@@ -51,20 +51,20 @@ _WORDS_OF_BOUNDS = (("low", "left", "start", "min"), ("upp", "right", "stop", "m
 Fields = dict[str, NDArray[Any]]
 
 
-def events_in(y: Any) -> tuple[Floats, Floats] | None:
+def events_in(y: object) -> tuple[Floats, Floats] | None:
     """Return the times and causes of rows, (n,) each, or ``None`` if ``y`` holds bounds.
 
     A frame of numbers holds events if a column has the name of events, or a few small whole
     numbers beside many times.
     """
-    if (names := field_names(y)) is not None:
-        return _of_fields({name: _plain(y[name], f"y[{name!r}]") for name in names})
-    columns = named_columns(y)
+    of_array = fields_of(y)
+    columns = named_columns(y) if of_array is None else of_array
     if columns is None:
         return None
     fields = {name: _plain(column, f"y[{name!r}]") for name, column in columns.items()}
     numbers = len(fields) == 2 and all(column.dtype.kind in "iuf" for column in fields.values())
-    return None if numbers and not _looks_like_events(fields) else _of_fields(fields)
+    by_values = numbers and of_array is None
+    return None if by_values and not _looks_like_events(fields) else _of_fields(fields)
 
 
 def _looks_like_events(fields: Fields) -> bool:
