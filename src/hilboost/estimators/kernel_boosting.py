@@ -234,11 +234,7 @@ def kernel_stages(
     stages: str | None = None,  # kind of the stages of a fitted model with one learner
     several: bool = False,  # whether it is one of several learners
 ) -> Any:
-    """Convert a kernel machine estimator that is used as learner to the learner of a stage.
-
-    Beside other learners, automatic stages are sparse: these support row samples, so that
-    proposals can be compared by other rows.
-    """
+    """Convert a kernel machine estimator that is used as learner to the learner of a stage."""
     if not isinstance(learner, KernelBoosting):
         return learner
     learner._validate_params()
@@ -255,22 +251,15 @@ def kernel_stages(
             f"effect; set it on the {type(owner).__name__}, or remove it."
         )
     p = KernelParameters.of(learner.get_params(deep=False))
-    if several:
+    if several:  # sparse stages support row samples, so that proposals are compared by other rows
         stages = "sparse" if is_auto(p.stages) else p.stages
     return kernel_learner(p if stages is None else replace(p, stages=stages), n, categorical)
 
 
 def chosen_learners(
-    owner: BaseEstimator,
-    learner: Any,
-    n: int,
-    categorical: tuple[int, ...],
-    stages: str | None = None,
+    owner: BaseEstimator, learner: Any, n: int, categorical: tuple[int, ...], stages: str | None
 ) -> Any:
-    """Return the learner of the parameter ``learner``, or the list of learners of a list.
-
-    Kernel machines become the learners of a single stage, as in :func:`kernel_stages`.
-    """
+    """Return the learner of the parameter ``learner``, or a list, made by :func:`kernel_stages`."""
     given = listed(learner)
     several = len(given) > 1
     made = [kernel_stages(owner, one, n, categorical, stages, several) for one in given]

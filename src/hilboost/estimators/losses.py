@@ -162,7 +162,7 @@ def _known(name: str, names: Collection[str]) -> str:
     return name
 
 
-def _made(loss: Any, named: Callable[[str], Any], make: Callable[[type[Loss]], Loss]) -> Loss:
+def _made(loss: object, named: Callable[[str], Any], make: Callable[[type[Loss]], Loss]) -> Loss:
     """Create the loss from its name or class, or return the object passed by the user."""
     if isinstance(loss, str):
         loss = named(loss)

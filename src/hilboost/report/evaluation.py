@@ -343,9 +343,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [plain(one) for one in value]
     value = as_python(value)
-    if isinstance(value, float) and not np.isfinite(value):
-        return None
-    return value
+    return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
 _FEW_ROWS = 30

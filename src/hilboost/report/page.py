@@ -121,9 +121,7 @@ def _number(value: object) -> str:
     """Format a number; return text unchanged."""
     if value is None:
         return "–"
-    if not is_number(value):
-        return str(value)
-    return number_text(value)
+    return number_text(value) if is_number(value) else str(value)
 
 
 def report(

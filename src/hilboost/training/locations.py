@@ -116,13 +116,16 @@ def joined(located: FittedModel, around: FittedModel, constant: float) -> Fitted
     assert located.members is not None
     assert around.members is not None
     for first, second in zip(located.members, around.members, strict=True):
-        stages = [_of_location(stage, units) for stage in in_own_units(located.units, first).stages]
+        # In units of the second fit; the factor of their outputs is that of the first one.
+        own = in_own_units(located.units, first).stages
+        stages = [stage.scaled(1 / _factor(units)) for stage in own]
         n_trees = len(stages) - located.mixes_kernels
         start = second.initial_raw.copy()
         start[0] += in_own_units(located.units, first).initial_raw[0] / _factor(units)
         later = second.stages
         if located.mixes_kernels:
-            later = tuple(_by_first_learner(stage) for stage in later)
+            terms = (tuple(replace(term, learner=0) for term in stage.terms) for stage in later)
+            later = tuple(map(Stage, terms))
         members.append(AdditiveModel(start, (*stages[:n_trees], *later, *stages[n_trees:])))
     return replace(
         around,
@@ -138,15 +141,6 @@ def joined(located: FittedModel, around: FittedModel, constant: float) -> Fitted
 
 def _factor(units: TargetUnits) -> float:
     return float(np.ravel(units.factor)[0])
-
-
-def _of_location(stage: Stage, units: TargetUnits) -> Stage:
-    """A stage in units of the second fit; the factor of its outputs is that of the first one."""
-    return stage.scaled(1 / _factor(units))
-
-
-def _by_first_learner(stage: Stage) -> Stage:
-    return Stage(tuple(replace(term, learner=0) for term in stage.terms))
 
 
 def _history(located: FittedModel, around: FittedModel, constant: float) -> History | None:
