@@ -19,6 +19,7 @@ from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats
 
 _TILE, _ROWS = 256, 128  # columns of a tile, and rows that one thread takes at a time
+_LARGE, _TILE_OF_SMALL = 1500, 128
 _TILE_OF_SUMS = 512
 _TILE_OF_INVERSE = 96  # of smaller matrices
 _LETTERS = {np.dtype(np.float64): "d", np.dtype(np.float32): "s"}
@@ -87,27 +88,40 @@ def factor_by_tiles(matrix: NDArray[Any], team: ThreadTeam) -> bool:  # whether 
     Notes
     -----
     The columns of a tile are updated by those before them, and divided by the factor of the tile on
-    the diagonal.  The result does not depend on the number of threads, which share the rows.
+    the diagonal.  Threads share the rows, and one of them factors the next tile on the diagonal
+    meanwhile.  The result does not depend on their number.
     """
     n = len(matrix)
+    width = _TILE if n > _LARGE else _TILE_OF_SMALL
 
-    def tiles(first: int, height: int) -> list[slice]:
-        return [slice(begin, min(begin + height, n)) for begin in range(first, n, height)]
+    def tiles(first: int, height: int, end: int = n) -> list[slice]:
+        return [slice(begin, min(begin + height, end)) for begin in range(first, end, height)]
 
-    for columns in tiles(0, _TILE):
-        corner, before = matrix[columns, columns], matrix[columns, : columns.start]
+    def update(rows: slice, columns: slice) -> None:
+        before = slice(0, columns.start)
+        _subtract_products(matrix[rows, before], matrix[columns, before], matrix[rows, columns])
 
-        def update(rows: slice, columns: slice = columns, before: NDArray[Any] = before) -> None:
-            _subtract_products(matrix[rows, : columns.start], before, matrix[rows, columns])
+    first, *others = tiles(0, width)
+    if not factor(matrix[first, first].T, lower=False):
+        return False
+    for columns in others:
+        done = slice(columns.start - width, columns.start)
 
-        def divide(rows: slice, columns: slice = columns, corner: NDArray[Any] = corner) -> None:
-            _divide(matrix[rows, columns], corner)
+        def divide(rows: slice, done: slice = done) -> None:
+            _divide(matrix[rows, done], matrix[done, done])
 
-        if columns.start:
-            team.map(update, tiles(columns.start, _ROWS))
-        if not factor(corner.T, lower=False):
+        def proceed(rows: slice, columns: slice = columns, divide: Any = divide) -> bool:
+            """Divide the last columns and update the next ones; factor those on the diagonal."""
+            if rows == columns:
+                update(columns, columns)
+                return factor(matrix[columns, columns].T, lower=False)
+            divide(rows)
+            update(rows, columns)
+            return True
+
+        team.map(divide, tiles(columns.start, _ROWS, columns.stop))
+        if not all(team.map(proceed, [columns, *tiles(columns.stop, _ROWS)])):
             return False
-        team.map(divide, tiles(columns.stop, _ROWS))
     return True
 
 
