@@ -29,7 +29,7 @@ def additive_pulls(A, W, factors, inverses, sums, squares, out):
     (d, n), (main, pairs) = A.shape, factors
     out[:] = 0
     for i in range(n):
-        for j in range(n):
+        for j in range(i):
             inverse = 1 / (1 + (A[:, i] - A[:, j]) ** 2)
             values = inverse**4
             for c in range(d):

@@ -83,22 +83,23 @@ def additive_block(A, B, factors, sums, squares, out):
 def additive_pulls(A, W, factors, inverses, sums, squares, out):
     """Weighted sums of the derivatives of the values along scales, and of both sums.
 
-    ``A``: (d, a) float64, scaled columns. ``W``: (a, a) float64, symmetric weights of pairs of
-    rows. ``inverses``: (d, a) float64, working memory. ``sums``: (a,) float64, working memory.
-    ``squares``: (a,) float64, working memory. ``out``: (d + 2, a) float64, written; its sums over
-    rows are the result: ``Σ_i W_ij ∂k_ij/∂k_l (1 - u_l) k_l`` with ``u_l = (1 + (a_i - a_j)²)⁻¹``
-    for each column l, and the weighted sums of the two sums, without their factors.
+    ``A``: (d, a) float64, scaled columns. ``W``: (a, a) float64, weights of pairs of rows, of which
+    those below the diagonal are read. ``inverses``: (d, a) float64, working memory. ``sums``: (a,)
+    float64, working memory. ``squares``: (a,) float64, working memory. ``out``: (d + 2, a) float64,
+    written; its sums over rows are the result: ``Σ_ij W_ij ∂k_ij/∂k_l (1 - u_l) k_l`` with
+    ``u_l = (1 + (a_i - a_j)²)⁻¹`` for each column l, and the weighted sums of the two sums, without
+    their factors.
     """
     (d, n), (main, pairs) = A.shape, factors
     for column in range(d + 2):
         for j in range(n):
             out[column, uint64(j)] = 0.0
     for i in range(n):
-        for j in range(n):
+        for j in range(i):
             sums[uint64(j)], squares[uint64(j)] = 0.0, 0.0
         for column in range(d):
             here, others, inverse = A[column, i], A[column], inverses[column]
-            for j in range(n):
+            for j in range(i):
                 k = uint64(j)
                 step = here - others[k]
                 value = 1.0 / (1.0 + step * step)
@@ -108,14 +109,14 @@ def additive_pulls(A, W, factors, inverses, sums, squares, out):
                 sums[k] += value
                 squares[k] += value * value
         weights, of_columns, of_pairs = W[i], out[d], out[d + 1]
-        for j in range(n):
+        for j in range(i):
             k = uint64(j)
             total = sums[k]
             of_columns[k] += weights[k] * total
             of_pairs[k] += weights[k] * (0.5 * (total * total - squares[k]))
         for column in range(d):
             inverse, pull = inverses[column], out[column]
-            for j in range(n):
+            for j in range(i):
                 k = uint64(j)
                 u = inverse[k]
                 value = u * u

@@ -115,7 +115,9 @@ class Additive(LengthScales, Kernel):
         inverses, working, squares = np.empty((d, n)), np.empty(n), np.empty(n)
         scaled, W = self._scaled(A), np.ascontiguousarray(W)
         additive_pulls(scaled, W, factors, inverses, working, squares, sums)
-        *by_column, of_columns, of_pairs = sums.sum(axis=1).tolist()
+        *by_column, of_columns, of_pairs = (2 * sums.sum(axis=1)).tolist()
+        trace = float(np.trace(W))  # of equal rows, whose columns all have the kernel one
+        of_columns, of_pairs = of_columns + d * trace, of_pairs + 0.5 * d * (d - 1) * trace
         scales = by_column if len(self.length_scale) > 1 else [sum(by_column)]
         shares = factors.main * of_columns, factors.pairs * of_pairs
         return np.array([*(2 * _ALPHA * s for s in scales), *shares])
