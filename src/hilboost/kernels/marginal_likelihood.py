@@ -14,9 +14,11 @@ from hilboost.backends import array_api
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats
 from hilboost.kernels.base import Kernel
+from hilboost.kernels.gram import row_blocks
 
 _LOWEST, _HIGHEST = -6.0, 5.0  # bounds on logarithms of hyperparameters, relative to the start
 _LOWEST_NOISE = -16.0
+_ROWS_OF_BLOCK = 128
 _FAILED = 1e10  # finite value for undefined likelihoods, so that the line search backtracks
 
 AnyKernel = TypeVar("AnyKernel", bound=Kernel)
@@ -62,9 +64,13 @@ def negative_log_likelihood(
         scale = Y.size / fit
         fit = Y.size * (1.0 - np.log(scale))
     value = 0.5 * fit + c * float(np.log(np.diagonal(factor)).sum())
-    W = array_api.inverse_of_cholesky(factor, team)
-    W *= c
-    W -= (scale * alpha) @ alpha.T
+    W, team = array_api.inverse_of_cholesky(factor, team), team or ThreadTeam()
+
+    def subtract(rows: slice) -> None:
+        W[rows] *= c
+        W[rows] -= (scale * alpha[rows]) @ alpha.T
+
+    team.map(subtract, row_blocks(len(W), _ROWS_OF_BLOCK))
     by_variance = np.diagonal(W) if weight is None else np.diagonal(W) / weight
     by_noise = 0.5 * noise * float(by_variance.sum())
     return value, np.append(0.5 * gradient(W), by_noise)

@@ -53,7 +53,8 @@ class System:
             A = np.empty((len(rows), len(rows)), dtype)
 
             def copy(block: slice) -> None:
-                A[block] = self.K[rows[block, None], rows]
+                """Up to the diagonal, which is all that a Cholesky factor reads."""
+                A[block, : block.stop] = self.K[rows[block, None], rows[: block.stop]]
 
             self.team.map(copy, row_blocks(len(rows), _ROWS_OF_BLOCK))
             return array_api.add_to_diagonal(A, (ridge / self.weight[rows]).astype(dtype))
@@ -97,16 +98,22 @@ class JudgedSystem:
     def error_of_centers(self, ridge: float, share: int) -> float:
         """Error of a fit with one in ``share`` of the rows that are learned from as a center."""
         system, learned = self.system, self.learned
-        centers = learned[::share]
-        mean = np.average(system.target[learned], axis=0, weights=system.weight[learned])
-        K = system.K[learned[:, None], centers]
-        weighted = K.T * system.weight[learned]
+        centers, weight = learned[::share], system.weight[learned]
+        mean = np.average(system.target[learned], axis=0, weights=weight)
+        root, K = np.sqrt(weight)[:, None], np.empty((len(learned), len(centers)))
+
+        def copy(rows: slice) -> None:
+            K[rows] = system.K[learned[rows, None], centers] * root[rows]
+
+        system.team.map(copy, row_blocks(len(learned), _ROWS_OF_BLOCK))
 
         def shifted() -> Floats:
-            return weighted @ K + ridge * system.K[centers[:, None], centers]
+            squares = array_api.square(K, system.team)
+            squares += ridge * system.K[centers[:, None], centers]
+            return squares
 
         factor = array_api.cholesky(shifted(), _JITTER, again=shifted, team=system.team)
-        moments = weighted @ (system.target[learned] - mean)
+        moments = K.T @ (root * (system.target[learned] - mean))
         weights = np.zeros_like(system.target)
         weights[centers] = array_api.solve_cholesky(factor, moments)
         return self._error(weights, mean)

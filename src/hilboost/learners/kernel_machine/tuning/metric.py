@@ -131,7 +131,8 @@ def _searched(problem: Problem, starts: list[Floats], small: float) -> tuple[Fit
         scales = problem.gradient_scales(now)
         lengths = (now.length / _STEP, now.length, now.length * _STEP)
         found = problem.best(scales, lengths, (now.ridge,))
-        others = problem.best(scales, (found.length,), (found.ridge / 4, found.ridge * 4))
+        ridges = found.ridge / 4, found.ridge * 4
+        others = problem.nearby(found.axes, found.squares, (found.length,), ridges)
         now = min(found, others, key=by_error)
         steps.append((now.length, now.ridge))
         if now.error < best.error:
@@ -212,11 +213,17 @@ class Problem:
         median = float(np.median(squares[~np.tri(len(squares), dtype=bool)]))
         scales = scales / np.sqrt(median) if median > 0 else scales
         squares = squares / median if median > 0 else squares
+        return self.nearby(scales, squares, lengths, ridges)
+
+    def nearby(
+        self, axes: Floats, squares: Floats, lengths: Iterable[float], ridges: Sequence[float]
+    ) -> Fit:
+        """Return the fit with the smallest leave-one-out error for these axes and distances."""
         matrices = {length: self.kernel_values(squares / length**2) for length in lengths}
 
         def fit(pair: tuple[float, float]) -> Fit:
             length, ridge = pair
-            return self.fit(matrices[length], ridge, scales, squares, length)
+            return self.fit(matrices[length], ridge, axes, squares, length)
 
         bounded = [max(ridge, SMALLEST_RIDGE) for ridge in ridges]
         return min(self.team.map(fit, product(matrices, bounded)), key=by_error)
@@ -257,7 +264,7 @@ class Problem:
         D = ridge / self.weight
         dtype, unit = dtype or precision_of(D), unit_of(self.Y)
         factor = array_api.add_to_diagonal(K.astype(dtype, "C"), D.astype(dtype))
-        if not lapack.factor(factor.T, lower=False):
+        if not lapack.factor_by_tiles(factor, self.team):
             return np.full_like(self.Y, np.inf), np.zeros_like(self.Y)
         residuals, alpha = array_api.left_out(factor, (self.Y / unit).astype(dtype), self.team)
         return residuals.astype(np.float64) * unit, alpha.astype(np.float64) * unit

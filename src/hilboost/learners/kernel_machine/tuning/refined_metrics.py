@@ -202,8 +202,12 @@ def _likeliest(
 
 def _errors(problem: Problem, K: NDArray, ridge: float) -> Floats:
     """Squared leave-one-out errors (m,) with the best of some ridges."""
-    residuals = [problem.residuals(K, ridge * factor)[0] for factor in _RIDGES]
-    found = [(left**2).sum(axis=1) for left in residuals]
+
+    def squared(factor: float) -> Floats:
+        residuals: Floats = (problem.residuals(K, ridge * factor)[0] ** 2).sum(axis=1)
+        return residuals
+
+    found = problem.team.map(squared, _RIDGES)
     return min(found, key=lambda errors: float(errors @ problem.weight))
 
 
