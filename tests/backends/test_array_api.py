@@ -1,5 +1,8 @@
 """Dense linear algebra, in both precisions and, where it is installed, for Torch."""
 
+import platform
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -248,3 +251,41 @@ def test_products_by_tiles(n, k, m, dtype):
         np.testing.assert_array_equal(square, square.T)
     np.testing.assert_allclose(found[0][0], A.astype(float) @ B, **exact)
     np.testing.assert_allclose(found[0][1], B.T.astype(float) @ B, **exact)
+
+
+MATRICES = """
+import resource
+import numpy as np
+from hilboost.backends import array_api
+
+def pages():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+
+def matrices():
+    return [np.ones((700, 700)) for _ in range(6)]
+
+if {}:
+    with array_api.one_blas_thread():
+        pass
+for _ in range(3):
+    matrices()
+before = pages()
+matrices()
+print(pages() - before)
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="limits of glibc")
+def test_the_memory_of_freed_matrices_is_kept():
+    found = [
+        subprocess.run(
+            [sys.executable, "-c", MATRICES.format(kept)],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={"PYTHONPATH": ":".join(sys.path)},
+        )
+        for kept in (False, True)
+    ]
+    without, kept = (int(one.stdout) for one in found)
+    assert kept < 100 < without  # a matrix has 957 pages of 4 KiB

@@ -29,6 +29,7 @@ NOT_POSITIVE = (
 _NOT_FINITE = "the kernel matrix contains NaN or infinity; scale the columns or the sample weights."
 _ROWS_OF_BLOCK, _ROWS_OF_MIRROR = 256, 128
 _TILE = 256  # rows and columns of the tiles of a product
+_LARGEST_LIMIT = 2**25 - 2**14  # bytes; of arrays whose size becomes the limit of glibc
 _LARGEST_JITTER = 1e-2  # share of the mean diagonal; a matrix that needs more is not the one meant
 
 
@@ -378,12 +379,24 @@ class _BlasLimit:
 _LIMIT = _BlasLimit()
 
 
+@cache
+def keep_freed_memory() -> None:
+    """Let the C library keep the memory of freed matrices for the next ones.
+
+    By default, glibc returns it to the system, and the next matrix of a few megabytes takes as long
+    to get its pages as to be computed.  Its limits rise with the largest array of up to 32 MiB that
+    has been freed; the one here is never written, so that it has no pages.
+    """
+    np.empty(_LARGEST_LIMIT, np.uint8)
+
+
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
     """Within the block, BLAS has one thread, so that results do not depend on its number.
 
-    Threads of a team share tiles of products and factors instead.
+    Threads of a team share tiles of products and factors instead.  Freed memory is kept.
     """
+    keep_freed_memory()
     _LIMIT.enter()
     try:
         yield
