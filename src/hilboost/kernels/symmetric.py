@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -85,15 +86,17 @@ class SymmetricGram:
         short = array_api.cast(V, self.precision)
         columns = _ON_A_DEVICE if self._on_device else _COLUMNS
 
-        def multiply(i: int) -> tuple[Array, Array]:
+        total, lock = self._empty_sum(V), Lock()
+
+        def multiply(i: int) -> None:
             rows = blocks[i]
             block = self._evaluated(rows) if self._triangle is None else self._triangle[i]
-            return _both_products(block, short, rows, columns)
+            across, down = _both_products(block, short, rows, columns)
+            with lock:  # the sum does not depend on the order
+                total.add(across, rows)
+                total.add(down, slice(0, rows.start))
 
-        total = self._empty_sum(V)
-        for rows, (across, down) in zip(blocks, self._map(multiply), strict=True):
-            total.add(across, rows)
-            total.add(down, slice(0, rows.start))
+        self._map(multiply)
         return total.total(self.exchange)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -14,7 +14,7 @@ from hilboost.backends.array_api import Array
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.exchange import Exchange
-from hilboost.kernels.gram import Gram, OrderFreeSum, evaluate
+from hilboost.kernels.gram import Gram, OrderFreeSum, evaluate, row_blocks
 from hilboost.kernels.symmetric import SymmetricGram
 
 _SAME_RESIDUAL = 1e-3  # relative difference
@@ -162,7 +162,8 @@ class Features:
             return (M + M.T) / 2
 
         m = self.blocks[0][1].shape[1]
-        return self._summed(product, (m, m), self.bound**2 * heaviest)
+        terms = (product(rows, Q) for rows, Q in self.blocks)
+        return self._summed(terms, (m, m), self.bound**2 * heaviest)
 
     def transposed_times(self, R: Array) -> Array:
         """``Q'R`` (m, r) for ``R`` (n, r), float64."""
@@ -170,28 +171,38 @@ class Features:
         shape = self.blocks[0][1].shape[1], R.shape[1]
         largest = float(np.abs(array_api.to_numpy(R)).max(initial=0.0))
 
-        def product(rows: slice, Q: Array) -> Array:
-            return array_api.product(Q.T, short[rows], self.team)
+        def product(block: tuple[slice, Array]) -> Array:
+            rows, Q = block
+            return Q.T @ short[rows]
 
-        return self._summed(product, shape, self.bound * largest)
+        return self._summed(self._map(product), shape, self.bound * largest)
 
     def times(self, V: Array) -> Array:
         """``Q V`` (n, r) for ``V`` (m, r), float64."""
         short = array_api.cast(V, self.precision)
         xp = array_api.namespace(V)
-        products = [array_api.product(Q, short, self.team) for _, Q in self.blocks]
+        products = self._map(lambda block: block[1] @ short)
         found = xp.concat([array_api.cast(values, "float64") for values in products])
         if self.exchange is None:
             return found
         return array_api.like(self.exchange.gathered(array_api.to_numpy(found)), V, "float64")
 
-    def _summed(
-        self, term: Callable[[slice, Array], Array], shape: tuple[int, int], bound: float
-    ) -> Array:
+    def _map(self, function: Callable[[tuple[slice, Array]], Array]) -> list[Array]:
+        """Results for smaller blocks of the rows, which threads share."""
+        if array_api.namespace(self.blocks[0][1]) is not np:
+            return [function(block) for block in self.blocks]
+        smaller = [
+            (slice(rows.start + some.start, rows.start + some.stop), Q[some])
+            for rows, Q in self.blocks
+            for some in row_blocks(len(Q)) or [slice(0, 0)]
+        ]
+        return self.team.map(function, smaller)
+
+    def _summed(self, terms: Iterable[Array], shape: tuple[int, int], bound: float) -> Array:
         n = self.n_rows
         total = OrderFreeSum(shape, self.blocks[0][1], n * bound, n)
-        for rows, Q in self.blocks:
-            total.add(array_api.cast(term(rows, Q), "float64"))
+        for term in terms:
+            total.add(array_api.cast(term, "float64"))
         return total.total(self.exchange)
 
 
