@@ -107,19 +107,17 @@ def factor_by_tiles(matrix: NDArray[Any], team: ThreadTeam) -> bool:  # whether 
     for columns in others:
         done = slice(columns.start - width, columns.start)
 
-        def divide(rows: slice, done: slice = done) -> None:
-            _divide(matrix[rows, done], matrix[done, done])
+        def divided(rows: slice, done: slice = done) -> None:
+            divide(matrix[rows, done], matrix[done, done])
 
-        def proceed(rows: slice, columns: slice = columns, divide: Any = divide) -> bool:
+        def proceed(rows: slice, columns: slice = columns, divided: Any = divided) -> bool:
             """Divide the last columns and update the next ones; factor those on the diagonal."""
-            if rows == columns:
-                update(columns, columns)
-                return factor(matrix[columns, columns].T, lower=False)
-            divide(rows)
+            if rows != columns:
+                divided(rows)
             update(rows, columns)
-            return True
+            return rows != columns or factor(matrix[columns, columns].T, lower=False)
 
-        team.map(divide, tiles(columns.start, _ROWS, columns.stop))
+        team.map(divided, tiles(columns.start, _ROWS, columns.stop))
         if not all(team.map(proceed, [columns, *tiles(columns.stop, _ROWS)])):
             return False
     return True
@@ -170,8 +168,12 @@ def _subtract_products(left: NDArray[Any], right: NDArray[Any], sums: NDArray[An
     _call("blas", "gemm", sums.dtype, *arguments)
 
 
-def _divide(rows: NDArray[Any], triangle: NDArray[Any]) -> None:
-    """``B := B L⁻ᵀ`` for blocks (m, n) and (n, n) of matrices in C order."""
+def divide(rows: NDArray[Any], triangle: NDArray[Any]) -> None:
+    """Replace ``B`` by ``B L⁻ᵀ`` for a lower triangle ``L``.
+
+    ``rows``: (m, n) float32 or float64. ``triangle``: (n, n) of the same type. Both are in C order,
+    or blocks of such matrices.
+    """
     m, n = rows.shape
     matrices = triangle.T, _height(triangle.T), rows.T, _height(rows.T)
     arguments = b"L", b"U", b"T", b"N", n, m, 1.0, *matrices

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from hilboost.backends import array_api
+from hilboost.backends import array_api, lapack
 from hilboost.backends.array_api import Array
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats, Ints
@@ -18,7 +18,7 @@ from hilboost.kernels.gram import Gram, OrderFreeSum, evaluate, row_blocks
 from hilboost.kernels.symmetric import SymmetricGram
 
 _SAME_RESIDUAL = 1e-3  # relative difference
-_BLOCK = 512
+_ROWS = 512  # that one thread takes at a time
 _JITTER = 1e-6
 # Above this ratio of the largest eigenvalue to λ, single precision rounds λ away.
 _SINGLE_PRECISION_RATIO = 1e6
@@ -118,18 +118,13 @@ def _nonzero(array: Array) -> Array:
 
 
 def solve_rows(factor: Array, blocks: Sequence[Array], team: ThreadTeam) -> None:
-    """``rows L⁻ᵀ`` in place, by matrix products, for a lower factor (m, m) and blocks of rows."""
-    m = factor.shape[0]
-    xp = array_api.namespace(factor)
-    for j in range(0, m, _BLOCK):
-        k = min(j + _BLOCK, m)
-        identity = array_api.like(np.eye(k - j), factor)
-        inverse = xp.asarray(array_api.solve_lower(factor[j:k, j:k], identity).T)
-        for rows in blocks:
-            right = rows[:, j:k]
-            if j:
-                right = right - array_api.product(rows[:, :j], factor[j:k, :j].T, team)
-            rows[:, j:k] = array_api.product(right, inverse, team)
+    """``rows L⁻ᵀ`` in place, for a lower factor (m, m) and blocks of rows, which threads share."""
+    if array_api.namespace(factor) is np:
+        pieces = [rows[some] for rows in blocks for some in row_blocks(len(rows), _ROWS)]
+        team.map(lambda rows: lapack.divide(rows, factor), pieces)
+        return
+    for rows in blocks:
+        rows[...] = array_api.solve_lower(factor, rows.T).T
 
 
 @dataclass(frozen=True, eq=False)
