@@ -83,10 +83,10 @@ def additive_block(A, B, factors, sums, squares, out):
 def additive_pulls(A, W, factors, inverses, sums, squares, out):
     """Weighted sums of the derivatives of the values along scales, and of both sums.
 
-    ``A``: (d, a) float64, scaled columns. ``W``: (a, a) float64, weights of pairs of rows, of which
-    those below the diagonal are read. ``inverses``: (d, a) float64, working memory. ``sums``: (a,)
-    float64, working memory. ``squares``: (a,) float64, working memory. ``out``: (d + 2, a) float64,
-    written; its sums over rows are the result: ``Σ_ij W_ij ∂k_ij/∂k_l (1 - u_l) k_l`` with
+    ``A``: (d, a) float64, scaled columns. ``W``: (a, a) float64, weights of pairs of rows; only
+    the triangle below the diagonal is read. ``inverses``: (d, a) float64, working memory. ``sums``:
+    (a,) float64, working memory. ``squares``: (a,) float64, working memory. ``out``: (d + 2, a)
+    float64, written; its sums over rows are the result: ``Σ_ij W_ij ∂k_ij/∂k_l (1 - u_l) k_l`` with
     ``u_l = (1 + (a_i - a_j)²)⁻¹`` for each column l, and the weighted sums of the two sums, without
     their factors.
     """

@@ -183,15 +183,9 @@ class Features:
         return array_api.like(self.exchange.gathered(array_api.to_numpy(found)), V, "float64")
 
     def _map(self, function: Callable[[tuple[slice, Array]], Array]) -> list[Array]:
-        """Results for smaller blocks of the rows, which threads share."""
-        if array_api.namespace(self.blocks[0][1]) is not np:
-            return [function(block) for block in self.blocks]
-        smaller = [
-            (slice(rows.start + some.start, rows.start + some.stop), Q[some])
-            for rows, Q in self.blocks
-            for some in row_blocks(len(Q)) or [slice(0, 0)]
-        ]
-        return self.team.map(function, smaller)
+        """Results for the blocks, which threads share on the processor."""
+        on_host = array_api.namespace(self.blocks[0][1]) is np
+        return self.team.map(function, self.blocks) if on_host else [*map(function, self.blocks)]
 
     def _summed(self, terms: Iterable[Array], shape: tuple[int, int], bound: float) -> Array:
         n = self.n_rows

@@ -53,7 +53,7 @@ class System:
             A = np.empty((len(rows), len(rows)), dtype)
 
             def copy(block: slice) -> None:
-                """Up to the diagonal, which is all that a Cholesky factor reads."""
+                """Up to the diagonal, as a Cholesky factor reads no more."""
                 A[block, : block.stop] = self.K[rows[block, None], rows[: block.stop]]
 
             self.team.map(copy, row_blocks(len(rows), _ROWS_OF_BLOCK))
@@ -100,12 +100,8 @@ class JudgedSystem:
         system, learned = self.system, self.learned
         centers, weight = learned[::share], system.weight[learned]
         mean = np.average(system.target[learned], axis=0, weights=weight)
-        root, K = np.sqrt(weight)[:, None], np.empty((len(learned), len(centers)))
-
-        def copy(rows: slice) -> None:
-            K[rows] = system.K[learned[rows, None], centers] * root[rows]
-
-        system.team.map(copy, row_blocks(len(learned), _ROWS_OF_BLOCK))
+        root = np.sqrt(weight)[:, None]
+        K = system.K[learned[:, None], centers] * root
 
         def shifted() -> Floats:
             squares = array_api.square(K, system.team)
