@@ -84,7 +84,7 @@ def test_factors_have_zeros_above_the_diagonal():
     )
 
 
-@pytest.mark.parametrize("n", [1, 255, 256, 257, 600])
+@pytest.mark.parametrize("n", [1, 127, 128, 129, 600, 1600])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_factors_by_tiles_do_not_depend_on_threads(n, dtype):
     root = RNG.normal(size=(n, n))
@@ -99,7 +99,7 @@ def test_factors_by_tiles_do_not_depend_on_threads(n, dtype):
 
 
 def test_tiles_of_a_matrix_that_is_not_positive():
-    for place in (0, 256, 299):
+    for place in (0, 128, 256, 299):
         matrix = np.eye(300)
         matrix[place, place] = -1
         with ThreadTeam(2) as team:
