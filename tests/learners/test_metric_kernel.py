@@ -144,7 +144,7 @@ def test_a_search_is_repeated_on_other_rows_without_comparisons(noise):
 def test_axes_are_those_of_the_gradients():
     problem = Problem.of(Rows.of(Z, Y, W))
     metric = Metric(SCALES, 0.05, 1.0)
-    found = rotation._fit(problem, np.diag(SCALES), metric.ridge)
+    found = problem.fit_with(np.diag(SCALES), metric.ridge)
 
     def outputs(A):
         return matern(A * SCALES, problem.Z * SCALES) @ found.alpha

@@ -173,6 +173,11 @@ def _merged(rows: Rows) -> tuple[Floats, Floats, Floats]:
     return distinct, sums / mass[:, None], mass
 
 
+def _median(squares: Floats) -> float:
+    """Median of the squared distances (m, m) of different rows; one if it is zero."""
+    return float(np.median(squares[~np.tri(len(squares), dtype=bool)])) or 1.0
+
+
 @dataclass(frozen=True)
 class Problem:
     """The rows of the search: features (m, q), centered targets (m, r), and weights (m,)."""
@@ -209,11 +214,9 @@ class Problem:
 
     def best(self, scales: Floats, lengths: Iterable[float], ridges: Sequence[float]) -> Fit:
         """Return the fit with the smallest leave-one-out error."""
-        squares = self.squares(self.Z * scales)
-        median = float(np.median(squares[~np.tri(len(squares), dtype=bool)]))
-        scales = scales / np.sqrt(median) if median > 0 else scales
-        squares = squares / median if median > 0 else squares
-        return self.nearby(scales, squares, lengths, ridges)
+        squares = self.squares(scales)
+        median = _median(squares)
+        return self.nearby(scales / np.sqrt(median), squares / median, lengths, ridges)
 
     def nearby(
         self, axes: Floats, squares: Floats, lengths: Iterable[float], ridges: Sequence[float]
@@ -232,8 +235,9 @@ class Problem:
         """Results of a function for blocks of rows, which threads share."""
         return self.team.map(function, row_blocks(len(self.Z), _ROWS_OF_BLOCK))
 
-    def squares(self, points: Floats) -> Floats:
-        """Return the squared distances (m, m) of points (m, k), one for each row."""
+    def squares(self, axes: Floats) -> Floats:
+        """Return the squared distances (m, m) under scales (q,) or a linear map (q, k)."""
+        points = self.Z * axes if axes.ndim == 1 else self.Z @ axes
         return np.concatenate(self.in_blocks(lambda rows: squared_distances(points[rows], points)))
 
     def kernel_values(self, squares: Floats) -> Floats:
@@ -245,6 +249,11 @@ class Problem:
 
         self.in_blocks(evaluate)
         return K
+
+    def fit_with(self, axes: Floats, ridge: float, squares: Floats | None = None) -> Fit:
+        """Return the fit with a metric; its squared distances are known or computed."""
+        squares = self.squares(axes) if squares is None else squares
+        return self.fit(self.kernel_values(squares), ridge, axes, squares)
 
     def fit(
         self, K: NDArray, ridge: float, axes: Floats, squares: NDArray, length: float = 1.0
@@ -274,14 +283,11 @@ class Problem:
 
         The search starts from equal scales.
         """
-        squares = self.squares(self.Z)
-        median = float(np.median(squares[np.triu_indices(len(squares), 1)])) or 1.0
-        start = replace(KERNEL, length_scale=np.full(self.Z.shape[1], np.sqrt(median)))
+        equal = np.ones(self.Z.shape[1])
+        start = replace(KERNEL, length_scale=equal * np.sqrt(_median(self.squares(equal))))
         effort = Effort(_STEPS, _TOLERANCE, team=self.team, any_amplitude=True)
         found = self.maximized(start, effort, _SPREAD)
-        scales, ridge = 1 / found.kernel.length_scale, max(found.noise, SMALLEST_RIDGE)
-        squares = self.squares(self.Z * scales)
-        return self.fit(self.kernel_values(squares), ridge, scales, squares)
+        return self.fit_with(1 / found.kernel.length_scale, max(found.noise, SMALLEST_RIDGE))
 
     def maximized(self, start: AnyKernel, effort: Effort, spread: float) -> Evidence[AnyKernel]:
         """Maximize the likelihood with a weak prior that keeps the length scales alike.

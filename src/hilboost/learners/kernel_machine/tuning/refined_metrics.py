@@ -83,11 +83,11 @@ def rotated_metric(rows: Rows, metric: Metric, team: ThreadTeam | None = None) -
     learned, judged = Problem.divided(rows, team)
     if min(len(learned.Z), len(judged.Z)) < PARTS or len(learned.Z) < q * (q + 1) // 2:
         return None
-    start = now = _fit(learned, np.diag(metric.axes), metric.ridge)
+    start = now = learned.fit_with(np.diag(metric.axes), metric.ridge)
     if not 0 < start.error < np.inf:
         return None
     for k in range(_ROUNDS):
-        found = _fit(learned, _next_axes(learned, now), now.ridge)
+        found = learned.fit_with(_next_axes(learned, now), now.ridge)
         if k == 0 and not found.error < _FIRST_BETTER * start.error:
             return None
         found = _tuned(learned, found)
@@ -96,15 +96,9 @@ def rotated_metric(rows: Rows, metric: Metric, team: ThreadTeam | None = None) -
         small, now = found.error > _SMALL_STEP * now.error, found
         if small:
             break
-    before, after = (_tuned(judged, _fit(judged, one.axes, one.ridge)) for one in (start, now))
+    before, after = (_tuned(judged, judged.fit_with(one.axes, one.ridge)) for one in (start, now))
     is_better = after.error < _BETTER_MAP * before.error
     return Metric(after.axes, after.ridge, after.error) if is_better else None
-
-
-def _fit(problem: Problem, axes: Floats, ridge: float, squares: NDArray | None = None) -> Fit:
-    """Fit with a linear map; its squared distances are known or computed."""
-    squares = problem.squares(problem.Z @ axes) if squares is None else squares
-    return problem.fit(problem.kernel_values(squares), ridge, axes, squares)
 
 
 def _next_axes(problem: Problem, now: Fit) -> Floats:
@@ -133,13 +127,13 @@ def _tuned(problem: Problem, found: Fit) -> Fit:
     found = while_better(
         found,
         ((1 / _STEP,), (_STEP,)),
-        lambda by: _fit(problem, found.axes * by, found.ridge, found.squares * by**2),
+        lambda by: problem.fit_with(found.axes * by, found.ridge, found.squares * by**2),
     )
     ridges = [found.ridge * by for by in (_SMALLER_RIDGE, 1 / _SMALLER_RIDGE)]
     return while_better(
         found,
         ((ridge,) for ridge in ridges if ridge >= SMALLEST_RIDGE),
-        lambda ridge: _fit(problem, found.axes, ridge, found.squares),
+        lambda ridge: problem.fit_with(found.axes, ridge, found.squares),
     )
 
 
@@ -160,7 +154,6 @@ def additive_metric(
     """
     learned, judged = Problem.divided(rows, team)
     used = np.flatnonzero(metric.axes)
-    axes = stationary.axes if stationary.axes.ndim > 1 else np.diag(stationary.axes)
     if min(len(learned.Z), len(judged.Z)) < _FEWEST_OF_A_PART or len(used) < 2:
         return None
     for n_rows, n_judged, n_steps, enough in _LOOKS:
@@ -172,8 +165,7 @@ def additive_metric(
         kernel, noise = found
         K = kernel.block(points, points)
         errors = _errors(some, K, noise)
-        squares = some.squares(some.Z @ axes)
-        usual = _errors(some, some.kernel_values(squares), stationary.ridge)
+        usual = _errors(some, some.kernel_values(some.squares(stationary.axes)), stationary.ridge)
         if not errors @ some.weight < enough * (usual @ some.weight) < np.inf:
             return None
     gain, error = mean_and_standard_error(usual - errors, some.weight)
