@@ -104,9 +104,8 @@ class JudgedSystem:
         K = system.K[learned[:, None], centers] * root
 
         def shifted() -> Floats:
-            squares = array_api.square(K, system.team)
-            squares += ridge * system.K[centers[:, None], centers]
-            return squares
+            squares: Floats = array_api.square(K, system.team)
+            return squares + ridge * system.K[centers[:, None], centers]
 
         factor = array_api.cholesky(shifted(), _JITTER, again=shifted, team=system.team)
         moments = K.T @ (root * (system.target[learned] - mean))

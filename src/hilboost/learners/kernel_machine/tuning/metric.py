@@ -121,7 +121,8 @@ def learned_metric(
 
 def _searched(problem: Problem, starts: list[Floats], small: float) -> tuple[Fit, Path]:
     """Return the best fit and the path to it; the likelihood is tried if errors are small."""
-    some = problem.half() if len(problem.Z) >= _ROWS_TO_HALVE else problem
+    m = len(problem.Z)
+    some = problem.first((m + 1) // 2) if m >= _ROWS_TO_HALVE else problem
     fits = [some.best(scales, _FIRST_LENGTHS, _FIRST_RIDGES) for scales in starts]
     start = min(range(len(fits)), key=lambda k: fits[k].error)
     first = fits[start]
@@ -199,15 +200,10 @@ class Problem:
         is_learned = np.arange(len(rows)) % PARTS < _LEARNED
         return cls.of(rows.part(is_learned), team), cls.of(rows.part(~is_learned), team)
 
-    def half(self) -> Problem:
-        """Every second row."""
-        return self._some(slice(None, None, 2))
-
     def first(self, n: int) -> Problem:
         """Up to ``n`` of the rows, evenly spread over them."""
-        return self._some(np.arange(min(n, len(self.Z))) * len(self.Z) // min(n, len(self.Z)))
-
-    def _some(self, rows: Any) -> Problem:
+        m = len(self.Z)
+        rows = np.arange(min(n, m)) * m // min(n, m)
         Y, weight = self.Y[rows], self.weight[rows]
         Y = Y - np.average(Y, axis=0, weights=weight)
         return replace(self, Z=self.Z[rows], Y=Y, weight=weight)

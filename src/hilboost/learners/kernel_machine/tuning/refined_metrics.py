@@ -194,12 +194,8 @@ def _likeliest(
 
 def _errors(problem: Problem, K: NDArray, ridge: float) -> Floats:
     """Squared leave-one-out errors (m,) with the best of some ridges."""
-
-    def squared(factor: float) -> Floats:
-        residuals: Floats = (problem.residuals(K, ridge * factor)[0] ** 2).sum(axis=1)
-        return residuals
-
-    found = problem.team.map(squared, _RIDGES)
+    residuals = problem.team.map(lambda by: problem.residuals(K, ridge * by)[0], _RIDGES)
+    found = [(left**2).sum(axis=1) for left in residuals]
     return min(found, key=lambda errors: float(errors @ problem.weight))
 
 
