@@ -194,13 +194,16 @@ class Trace:
     budget=st.sampled_from([0, 2**29]),
     batch=st.integers(1, 5),
     n_threads=st.integers(1, 2),
+    few_rows=st.sampled_from([0, N // 3, N]),
 )
-def test_every_device_grows_the_same_tree(parameters, seed, budget, batch, n_threads):
+def test_every_device_grows_the_same_tree(parameters, seed, budget, batch, n_threads, few_rows):
     settings = TreeSettings(**SMALL | parameters)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(buffers, "HISTOGRAM_BUDGET", budget)
         given_ = settings, *draw(settings, seed), np.arange(N), seed
         whole = growth_with(*given_)
+        if whole.limits.few_rows:
+            whole = whole._replace(limits=whole.limits._replace(few_rows=few_rows))
         cpu().grow(whole, settings.symmetric)
         trace = Trace()
         phases = [] if settings.shared else [DeviceOperations(Processor())]

@@ -63,7 +63,7 @@ class TreeBuffers:
         self.batch = empty_batch(batch_size, n_rows, n_threads, n_columns, self.n_nodes)
         self._permitted = np.empty(n_columns, dtype=np.uint8)
         self._drawn = np.empty((2 * batch_size, 2, n_columns), dtype=np.uint8)
-        self._scan_sums = np.empty((n_threads, 2, 512), dtype=np.int64)
+        self._scan_sums = np.zeros((n_threads, 5, 512), dtype=np.int64)
         self._scan_gains = np.empty((n_threads, 512))
         self._joint_sums: NDArray[np.int64] | None = None
         self._packed: dict[int, NDArray[np.int64]] = {}

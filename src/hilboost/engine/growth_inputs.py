@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.row_sample import RowSample
+from hilboost.engine import next_root
 from hilboost.engine.buffers import TreeBuffers
 from hilboost.engine.driver import batch_size, n_spare_leaves
 from hilboost.engine.gradients import Packed
@@ -17,9 +18,13 @@ from hilboost.engine.ops.cpu.joint_columns import NO_GROUPS
 from hilboost.engine.ops.cpu.nodes import open_root
 from hilboost.engine.ops.cpu.split_search import SplitRules
 from hilboost.engine.settings import TreeSettings, constraints_of, marked_columns
+from hilboost.engine.table import BinnedTable
 from hilboost.engine.tree_data import TreeData
 
 _UNLIMITED = 2**31
+_OF_BIN, _OF_SEARCH, _OF_ROW = 0.3, 0.6, 1.7
+"""Nanoseconds for a bin of two siblings to be summed and subtracted, and to be searched; and for a
+row of a column to be summed without histograms."""
 
 
 def borrowed(
@@ -111,7 +116,7 @@ def growth_of(
             is_category=is_category,
             symmetric=settings.symmetric,
         ),
-        limits=_growth_limits(settings, space, packed, int(allowed.sum())),
+        limits=_growth_limits(settings, table, space, packed, int(allowed.sum())),
         constraints=constraints,
         nodes=space.nodes,
         sums=sums,
@@ -131,11 +136,14 @@ def _n_levels(settings: TreeSettings) -> int:
 
 
 def _growth_limits(
-    settings: TreeSettings, space: TreeBuffers, packed: Packed, n_allowed: int
+    settings: TreeSettings, table: BinnedTable, space: TreeBuffers, packed: Packed, n_allowed: int
 ) -> GrowthLimits:
     per_node = 0
     if settings.max_features < 1:
         per_node = max(1, int(np.ceil(settings.max_features * n_allowed)))
+    # Symmetric trees and the next root need the histograms of all leaves.
+    keeps_all = settings.symmetric or table.n_rows >= next_root.FEWEST_ROWS
+    keeps_all = keeps_all or packed.values is not None
     # A node with fewer rows cannot be split, because a row has at most weight max_weight.
     fewest = min(2 * settings.min_samples_leaf / packed.max_weight, _UNLIMITED)
     return GrowthLimits(
@@ -143,8 +151,15 @@ def _growth_limits(
         max_depth=_n_levels(settings),
         min_rows=max(2, int(fewest)),
         columns_per_node=per_node,
+        few_rows=0 if keeps_all else _few_rows(table, (per_node or n_allowed) / n_allowed),
         batch_size=len(space.batch.divided),
     )
+
+
+def _few_rows(table: BinnedTable, part: float) -> int:
+    """Return up to how many rows two siblings are searched in less time without histograms."""
+    of_bins = table.n_values.mean() * (_OF_BIN + _OF_SEARCH * part)
+    return int(of_bins / max(0.1, _OF_ROW * part - _OF_BIN))
 
 
 def _split_limits(settings: TreeSettings) -> SplitLimits:

@@ -51,7 +51,8 @@ def search_part(task, threads, growth):
     batch, fields, scratch = growth.batch, growth.nodes.fields, growth.scratch
     item = item_of(task, batch)
     first, last = columns_of(task, item, growth)
-    complete_columns(first, last, item, growth, growth.packed)
+    if fields[batch.pairs[item, 1], SLOT] >= 0:
+        complete_columns(first, last, item, growth, growth.packed)
     if batch.modes[item] == ONLY_SUMMED:
         return
     small, big = batch.pairs[item, 0], batch.pairs[item, 1]

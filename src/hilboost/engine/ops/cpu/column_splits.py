@@ -56,6 +56,7 @@ class ScanScratch(NamedTuple):
     gains: NDArray[np.float64]  # (n_bins,) float64
     left: NDArray[np.int64]  # (n_channels,) int64
     right: NDArray[np.int64]  # (n_channels,) int64
+    bins: NDArray[np.int64]  # (3, 512) int64: of the column of a node without a histogram
 
 
 @compiled
@@ -243,12 +244,15 @@ def scan(column, total, rules, direction, bounds, least, scratch):
         # Missing against all the rest is one more place to cut.
         last = n_values if (directions == 2 and missing_left == 0) else n_values - 1
         n_cuts = _sum_bins(bins, last, missing if missing_left else np.int64(0), scratch.sums)
-        fill_gains(None, n_cuts, total, np.int64(0), rules, scratch)
+        n_filled = (n_cuts + 7) & ~7  # whole vectors: a cut with nothing on its right has no gain
+        for i in range(n_cuts, n_filled):
+            scratch.sums[i] = total
+        fill_gains(None, n_filled, total, np.int64(0), rules, scratch)
         if bounds is not None:
             n_ordered = n_cuts - np.int64(last == n_values)
             _bound_gains(n_cuts, n_ordered, total, rules, direction, bounds, scratch)
         # The place is looked for in few columns: most have no better gain than those before.
-        largest = _largest_rank(gains, n_cuts, scratch.sums)
+        largest = _largest_rank(gains, n_filled, scratch.sums)
         if largest > best_rank:
             best_rank, best_left = largest, np.int64(missing_left)
             best_cut = _first_place(largest, scratch.sums)

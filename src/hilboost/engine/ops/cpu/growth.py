@@ -64,6 +64,8 @@ class GrowthLimits(NamedTuple):
     max_depth: int
     min_rows: int  # A node of fewer rows cannot be split
     columns_per_node: int  # so many are drawn for every node; 0 where all are searched
+    # the children of a node of so few rows are searched without histograms
+    few_rows: int
     batch_size: int  # so many nodes are divided together
 
 
@@ -163,7 +165,8 @@ def _add_pair(small, big, mode, growth):
     pair, n_summed = batch.state[N_PAIRS], batch.state[N_SUMMED]
     batch.pairs[pair, 0], batch.pairs[pair, 1], batch.modes[pair] = small, big, mode
     batch.first_sum[pair] = n_summed
-    if fields[small, DEPTH] > 0 or growth.nodes.control[ROOT_GIVEN] == 0:
+    given = fields[small, DEPTH] == 0 and growth.nodes.control[ROOT_GIVEN] != 0
+    if fields[small, SLOT] >= 0 and not given:
         batch.summed[n_summed] = small
         n_summed += 1
         if small != big and not keeps_parents(growth):
@@ -174,12 +177,14 @@ def _add_pair(small, big, mode, growth):
 
 
 @inner
-def _draw(pair, small, big, seeds, limits, constraints, scratch):
+def _draw(pair, small, big, nodes, limits, constraints, scratch):
     """Columns to search, where these differ from node to node."""
     permitted, drawn = scratch.permitted, scratch.drawn[pair]
     if limits.columns_per_node > 0:
-        draw_columns(permitted, limits.columns_per_node, seeds[small], drawn[0])
-        draw_columns(permitted, limits.columns_per_node, seeds[big], drawn[1])
+        if nodes.fields[small, N_ROWS] >= limits.min_rows:
+            draw_columns(permitted, limits.columns_per_node, nodes.seeds[small], drawn[0])
+        if small != big:
+            draw_columns(permitted, limits.columns_per_node, nodes.seeds[big], drawn[1])
     elif constraints is not None:
         for f in range(permitted.shape[0]):
             drawn[0, f], drawn[1, f] = permitted[f], permitted[f]
@@ -195,10 +200,10 @@ def begin_with_root(growth):
     batch.state[:] = 0
     batch.state[N_TREE], batch.tree[0] = 1, 0
     if limits.max_leaves > 1 and limits.max_depth > 0 and fields[0, N_ROWS] >= limits.min_rows:
-        fields[0, SLOT] = 0
+        fields[0, SLOT] = 0 if fields[0, N_ROWS] > limits.few_rows else -1
         root = int64(0)  # not a literal, whose type is compiled for again
         _add_pair(root, root, int64(SEARCHED), growth)
-        _draw(root, root, root, growth.nodes.seeds, limits, growth.constraints, growth.scratch)
+        _draw(root, root, root, growth.nodes, limits, growth.constraints, growth.scratch)
 
 
 @inner
@@ -235,13 +240,15 @@ def open_batch(growth):
         mode, pair = _mode_of(small, big, growth), batch.state[N_PAIRS]
         if mode == UNSEARCHED:
             continue
-        if keeps_parents(growth):
+        if fields[node, N_ROWS] <= limits.few_rows:
+            pass  # without slots
+        elif keeps_parents(growth):
             fields[small, SLOT] = (control[N_NODES] - 1) // 2
             fields[big, SLOT] = fields[node, SLOT]
         else:
             fields[small, SLOT], fields[big, SLOT] = 0, 1
         _add_pair(small, big, mode, growth)
-        _draw(pair, small, big, nodes.seeds, limits, growth.constraints, growth.scratch)
+        _draw(pair, small, big, nodes, limits, growth.constraints, growth.scratch)
 
 
 @inner

@@ -3,10 +3,11 @@
 from typing import NamedTuple
 
 import numpy as np
+from numba import int64, uint64
 from numpy.typing import NDArray
 
 from hilboost.backends.compiled import compiled, inner, tiny
-from hilboost.backends.intrinsics import keep_apart
+from hilboost.backends.intrinsics import keep_apart, lowest_bit
 from hilboost.backends.references import by_reference
 from hilboost.engine.ops.cpu.category_splits import scan_levels, settle_levels
 from hilboost.engine.ops.cpu.column_splits import (
@@ -20,8 +21,9 @@ from hilboost.engine.ops.cpu.column_splits import (
     scan_channels,
     scan_pairs,
 )
+from hilboost.engine.ops.cpu.fixed_point import in_64_bits
 from hilboost.engine.ops.cpu.histogram import STRIDE
-from hilboost.engine.ops.cpu.nodes import BIN, COLUMN, MISSING_LEFT, SLOT
+from hilboost.engine.ops.cpu.nodes import ARRAY, BEGIN, BIN, COLUMN, END, MISSING_LEFT, SLOT
 from hilboost.engine.ops.cpu.packing import Packing, count_bits
 
 
@@ -58,7 +60,7 @@ class SearchScratch(NamedTuple):
     permitted: NDArray[np.uint8]  # (d,) uint8: columns on which the next nodes may be split
     # (2 b, 2, d) uint8: the ones that are searched for both children of each split
     drawn: NDArray[np.uint8]
-    sums: NDArray[np.int64]  # (n_threads, 2, 512) int64
+    sums: NDArray[np.int64]  # (n_threads, 5, 512) int64, zeros at first
     bin_gains: NDArray[np.float64]  # (n_threads, 512) float64
     sides: NDArray[np.int64]  # (n_threads, 2, n_channels) int64
 
@@ -67,14 +69,65 @@ class SearchScratch(NamedTuple):
 def scan_scratch(scratch, thread):
     """The part of a search's memory that is one thread's."""
     sums, sides = scratch.sums[thread], scratch.sides[thread]
-    return ScanScratch(sums[0], sums[1], scratch.bin_gains[thread], sides[0], sides[1])
+    return ScanScratch(sums[0], sums[1], scratch.bin_gains[thread], sides[0], sides[1], sums[2:])
 
 
-@tiny
-def column_of(histogram, number, n_channels, rules):
-    """One column of a histogram."""
-    base = number * (STRIDE if n_channels == 1 else rules.n_bins)
+@inner
+def column_of(node, number, growth):
+    """One column of the histogram of a node."""
+    rules, histogram = growth.rules, growth.histograms.slots[growth.nodes.fields[node, SLOT]]
+    base = number * (STRIDE if growth.sums.totals.shape[1] == 1 else rules.n_bins)
     return Column(histogram, base, rules.n_values[number], rules.n_bins, np.int64(number))
+
+
+@inner
+def _column_of_rows(node, number, squeezes, growth, compact, bins):
+    """One column of the histogram of a node, summed from its rows, with one channel.
+
+    Where few bins hold rows, most time would pass over the others: ``squeezes`` leaves them out.
+    The numbers of the others are bits, which give their order::
+
+        rows      7 2 7 5              bins that hold rows    ..1..1.1
+        cells     . . 2 . . 5 . 7      squeezed               2 5 7
+
+    ``compact`` is a part of the growth. ``bins[0]``: cells, zeros before and after. ``bins[1]``:
+    written. ``bins[2]``: the bits.
+    """
+    keep_apart()
+    table, fields, buffers = growth.table, growth.nodes.fields, growth.buffers
+    rows, ordered = buffers.rows[fields[node, ARRAY]], buffers.ordered[fields[node, ARRAY]]
+    words, shift = table.words[number // 8], uint64(8 * (number % 8))
+    cells, written, held = bins[0], bins[1], bins[2]
+    held[:4] = 0
+    for i in range(fields[node, BEGIN], fields[node, END]):
+        j = uint64(i)
+        b = (words[uint64(rows[j])] >> shift) & uint64(255)
+        cells[b] += in_64_bits(ordered[j], compact)
+        held[b >> uint64(6)] |= int64(1) << int64(b & uint64(63))
+    if not squeezes:
+        written[: table.n_bins] = 0
+    n_held, n_values, n_bins = uint64(0), table.n_values[number], table.n_bins
+    has_missing = cells[uint64(n_bins - 1)] != 0
+    for word in range(4):
+        here = uint64(held[word])
+        while here != uint64(0):
+            b = uint64(64 * word + lowest_bit(here))
+            here &= here - uint64(1)
+            written[n_held if squeezes else b], cells[b] = cells[b], 0
+            n_held += uint64(1)
+    if squeezes:
+        written[n_held] = 0
+        n_values = np.int64(n_held) - np.int64(has_missing)
+        n_bins = n_values + 1
+    return Column(written, 0, n_values, n_bins, np.int64(number))
+
+
+@inner
+def _column_of_node(node, number, squeezes, growth, scratch):
+    """One column of a node, from its histogram or, without one, from its rows."""
+    if growth.nodes.fields[node, SLOT] >= 0:
+        return column_of(node, number, growth)
+    return _column_of_rows(node, number, squeezes, growth, growth.buffers.compact, scratch.bins)
 
 
 @inner
@@ -124,20 +177,19 @@ def search_columns(first, last, node, drawn, growth, scratch):
     """
     keep_apart()
     rules, totals = by_reference(growth.rules), growth.sums.totals[node]
-    histogram = growth.histograms.slots[growth.nodes.fields[node, SLOT]]
     bounds = _bounds_of(node, growth.constraints)
     best, best_column, best_cut, best_left = NO_GAIN, np.int64(0), np.int64(0), np.int64(0)
     for f in range(first, last):
         if not drawn[f] or rules.n_values[f] == 0:
             continue
-        column = column_of(histogram, f, totals.shape[0], rules)
+        column = _column_of_node(node, f, not _on_levels(f, bounds, rules), growth, scratch)
         n_outputs = rules.n_outputs
         found = _search_column(column, totals, n_outputs, bounds, rules, best, scratch)
         gain, cut, left = found
         if gain > best:
             best, best_column, best_cut, best_left = gain, f, cut, left
     if rules.n_outputs is None and best > NO_GAIN and not _on_levels(best_column, bounds, rules):
-        best_cut = place_of(best_cut, column_of(histogram, best_column, np.int64(1), rules))
+        best_cut = place_of(best_cut, _column_of_node(node, best_column, False, growth, scratch))
     return best, best_column, best_cut, best_left
 
 
@@ -210,14 +262,13 @@ def settle_split(node, split, growth, scratch):
     gain, number, cut, missing_left = split
     nodes, rules, sums = growth.nodes, growth.rules, growth.sums
     fields, limits, packing = nodes.fields, rules.limits, rules.packing
-    histogram = growth.histograms.slots[fields[node, SLOT]]
     nodes.gains[node] = NO_GAIN
     if gain == NO_GAIN or gain < limits.min_gain or gain <= 0.0:
         return
     nodes.gains[node] = gain
     totals, left_totals = sums.totals[node], sums.left_totals[node]
     n_channels = totals.shape[0]
-    column = column_of(histogram, number, n_channels, rules)
+    column = _column_of_node(node, number, False, growth, scratch)
     by_level, missing_of_levels = _settle_levels(
         node, column, cut, growth.categories, growth, scratch
     )
@@ -226,6 +277,6 @@ def settle_split(node, split, growth, scratch):
     else:
         sum_left(column, cut, missing_left, left_totals)
         cut = _middle_cut(column, cut, n_channels)
-        if is_empty(histogram, (column.base + column.n_bins - 1) * n_channels, n_channels):
+        if is_empty(column.histogram, (column.base + column.n_bins - 1) * n_channels, n_channels):
             missing_left = np.int64(_heavier_left(left_totals, totals, packing))
     fields[node, COLUMN], fields[node, BIN], fields[node, MISSING_LEFT] = number, cut, missing_left

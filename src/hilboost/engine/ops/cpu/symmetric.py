@@ -70,13 +70,6 @@ def _note_open(nodes, batch, limits):
 
 
 @inner
-def _column_of_node(node, number, growth):
-    """One column of the histogram of a node."""
-    slot = growth.histograms.slots[growth.nodes.fields[node, SLOT]]
-    return column_of(slot, number, growth.sums.totals.shape[1], growth.rules)
-
-
-@inner
 def _number_of(n_outputs):
     """The number of outputs, which the rules of trees with one channel leave out."""
     if n_outputs is None:
@@ -191,7 +184,7 @@ def _has_missing(number, growth):
     found = False
     n_channels = growth.sums.totals.shape[1]
     for i in range(growth.batch.state[N_DIVIDED]):
-        column = _column_of_node(growth.batch.divided[i], number, growth)
+        column = column_of(growth.batch.divided[i], number, growth)
         last = (column.base + column.n_bins - 1) * n_channels
         found |= not is_empty(column.histogram, last, n_channels)
     return found
@@ -212,7 +205,7 @@ def _search_column(number, growth, scratch, summed):
             summed[b] = 0.0
         for i in range(batch.state[N_DIVIDED]):
             node = batch.divided[i]
-            column, totals = _column_of_node(node, number, growth), growth.sums.totals[node]
+            column, totals = column_of(node, number, growth), growth.sums.totals[node]
             n_cuts = _find_gains(column, totals, missing_left, last, rules, scratch)
             _add_gains(n_cuts, last, scratch, summed)
         gain, cut = _best_cut(summed, last, beyond)
@@ -269,7 +262,7 @@ def settle_level(growth):
     if accepted:
         for i in range(batch.state[N_DIVIDED]):
             node = batch.divided[i]
-            column = _column_of_node(node, number, growth)
+            column = column_of(node, number, growth)
             sum_left(column, cut, missing_left, sums.left_totals[node])
             on_left += count_bits(sums.left_totals[node], rules.packing)
             on_both += count_bits(sums.totals[node], rules.packing)
