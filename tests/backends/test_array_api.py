@@ -288,4 +288,5 @@ def test_the_memory_of_freed_matrices_is_kept():
         for kept in (False, True)
     ]
     without, kept = (int(one.stdout) for one in found)
-    assert kept < 100 < without  # a matrix has 957 pages of 4 KiB
+    assert kept < 100  # a matrix has 957 pages of 4 KiB
+    assert kept <= without / 10  # huge pages are few
