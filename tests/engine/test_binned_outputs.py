@@ -1,10 +1,11 @@
 """Outputs of trees on binned rows."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from hilboost.core.base_model import Term
 from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
 from hilboost.learners.tree import TreeLearner
@@ -41,7 +42,7 @@ def test_they_are_those_on_the_values(case, n):
         fitted = learner.fit(
             data, Gradients(y - raw), RowSample(None, None), np.random.default_rng(seed)
         )
-        terms += [Term(one.term.model, one.term.columns, 0.3) for one in fitted]
+        terms += [replace(one.term, coefficient=0.3 * one.term.coefficient) for one in fitted]
     first, second = data.table.n_rows // 3, data.table.n_rows
     for part, rows in zip(
         DIVISION.divided(data, [slice(0, first), slice(first, second)]),
