@@ -103,6 +103,22 @@ def test_a_constant_that_the_loss_ignores_is_not_followed():
         assert search(Cox(), target, raw, direction, RowSample(None, None)) == 0.0
 
 
+def test_the_slope_at_the_start_is_evaluated_once():
+    evaluated = []
+
+    class Counted(Cox):
+        def gradients(self, target, raw):
+            evaluated.append(raw.copy())
+            return super().gradients(target, raw)
+
+    rng = np.random.default_rng(0)
+    y = np.column_stack([np.exp(rng.normal(size=(N, 1))).repeat(2, axis=1), np.zeros((N, 2))])
+    raw, direction = np.zeros((N, 1)), rng.normal(size=(N, 1))
+    found = search(Counted(), Target(y), raw, direction, RowSample(None, None))
+    assert sum((one == raw).all() for one in evaluated) == 1
+    assert found == search(Cox(), Target(y), raw, direction, RowSample(None, None))
+
+
 def test_an_unbounded_descent_ends():
     case = next(case for case in LOSSES if case.id == "log_loss-2")
     loss, target, raw, _, sample = draw(case)

@@ -105,8 +105,9 @@ class LineSearch:
         def descent(length: float) -> float:
             return sum(total(of_rows, weighted) for of_rows in slopes(length))
 
-        slope = descent(0.0)
-        if not slope > _NO_SLOPE * sum(total(np.abs(of_rows), weighted) for of_rows in slopes(0.0)):
+        at_start = slopes(0.0)
+        slope = sum(total(of_rows, weighted) for of_rows in at_start)
+        if not slope > _NO_SLOPE * sum(total(np.abs(of_rows), weighted) for of_rows in at_start):
             return 0.0
         length = _length_to_zero(state, slope)
         low, high = 0.5, 1.0
