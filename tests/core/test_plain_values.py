@@ -31,6 +31,8 @@ from hilboost.losses import SquaredError
         (3, False, True, True, 3.0),
         (np.int8(3), False, True, True, 3.0),
         (Fraction(1, 2), False, True, False, 0.5),
+        (10**400, False, True, True, np.inf),
+        (Fraction(-(10**400), 3), False, True, False, -np.inf),
         (np.float32(0.5), False, True, False, 0.5),
         ("3", False, False, False, np.nan),
         (None, False, False, False, np.nan),

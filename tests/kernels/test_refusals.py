@@ -34,6 +34,7 @@ def test_length_scales_that_are_not_positive_are_refused(make, scale):
     [
         (lambda: Constant(0.0), "value must be positive and finite; got 0.0"),
         (lambda: Constant(np.nan), "value must be positive and finite; got nan"),
+        (lambda: Constant(10**400), "value must be positive and finite; got 1000"),
         (lambda: Matern(1.0, 2.0), "nu of Matern must be 0.5, 1.5 or 2.5; got 2.0"),
         (lambda: RationalQuadratic(1.0, 0.0), "alpha must be positive and finite; got 0.0"),
         (lambda: RationalQuadratic(1.0, np.inf), "alpha must be positive and finite; got inf"),

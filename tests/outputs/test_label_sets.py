@@ -219,6 +219,7 @@ def test_data_frames_with_other_columns_are_refused():
         ((1, 2, np.nan), "one positive, finite number"),
         (("a", "b", "c"), "one positive, finite number"),
         ({"a": 1, "b": 2}, "weighting has no value for label 'c'"),
+        ({"a": 1, "b": 2, "c": 10**400}, "weighting must contain one positive, finite number"),
     ],
 )
 def test_odd_weights_are_refused(weighting, message):

@@ -48,8 +48,13 @@ def is_integer(value: object) -> TypeGuard[int]:
 
 
 def real(value: object) -> float:
-    """Return a real number or a boolean as a float, and NaN for other values."""
-    return float(value) if isinstance(value, Real) else float("nan")
+    """Return a real number or a boolean as a float, infinite if too large; NaN for other values."""
+    if not isinstance(value, Real):
+        return float("nan")
+    try:
+        return float(value)
+    except OverflowError:
+        return float("-inf") if value < 0 else float("inf")
 
 
 def as_list(value: object) -> list[Any]:

@@ -8,21 +8,21 @@ import numpy as np
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter, counted
-from hilboost.core.plain_values import is_integer, is_number
+from hilboost.core.plain_values import is_integer, is_number, real
 
 
 def positive(name: str, value: object) -> float:
     """Return a number as a float after checking that it is positive and finite."""
-    if not (is_number(value) and 0 < value < np.inf):
+    if not (is_number(value) and 0 < real(value) < np.inf):
         raise InvalidParameter(f"{name} must be positive and finite; got {value!r}.")
-    return float(value)
+    return real(value)
 
 
 def not_negative(name: str, value: object) -> float:
     """Return a number as a float after checking that it is nonnegative and finite."""
-    if not (is_number(value) and 0 <= value < np.inf):
+    if not (is_number(value) and 0 <= real(value) < np.inf):
         raise InvalidParameter(f"{name} must be zero or positive, and finite; got {value!r}.")
-    return float(value)
+    return real(value)
 
 
 def positive_integer(name: str, value: Any) -> int:

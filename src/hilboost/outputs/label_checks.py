@@ -77,7 +77,7 @@ def positive_numbers(values: object) -> Floats | None:
     """Convert values to a float64 array; ``None`` unless all are positive and finite."""
     try:
         found = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
     return found if (np.isfinite(found) & (found > 0)).all() else None
 
