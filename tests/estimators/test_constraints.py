@@ -1,5 +1,8 @@
 """Columns with a direction, and columns that may not interact."""
 
+from decimal import Decimal
+from pathlib import PurePosixPath
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -319,6 +322,8 @@ A_SEQUENCE = "must be a sequence with one number per column"
         ({"monotonic_cst": ["up", "", ""]}, "has 'up' for column 0"),
         ({"monotonic_cst": {"a": 1}}, "X has no column names; pass X as a data frame"),
         ({"monotonic_cst": {3: 1}}, "does not have: 3; use indices from 0 to 2"),
+        ({"monotonic_cst": {PurePosixPath("1"): 1}}, "does not have: PurePosixPath"),
+        ({"monotonic_cst": {Decimal(1): 1}}, "does not have: Decimal"),
         ({"monotonic_cst": {0: 1, "0": -1}}, "the same column by index and by name: 0, '0'; keep"),
         ({"interaction_cst": [0, 1]}, r"has 0 at position 0; each entry must.* as \[{0, 1}\]"),
         ({"interaction_cst": [{0}, {0.5}]}, "has {0.5} at position 1"),

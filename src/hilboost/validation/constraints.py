@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from hilboost.core.errors import InvalidParameter, counted, first_few, first_true, shown
+from hilboost.core.plain_values import all_text
 from hilboost.tables.schema import positions
 
 
@@ -19,7 +20,8 @@ def monotonic_directions(given: Any, d: int, names: Sequence[str] | None) -> tup
         return ()
     if isinstance(given, Mapping):
         # Model files hold indices as text.
-        keys = [int(k) if str(k).isdecimal() and k not in (names or ()) else k for k in given]
+        others = names or ()
+        keys = [int(k) if all_text([k]) and k.isdecimal() and k not in others else k for k in given]
         columns = positions("monotonic_cst", keys, d, names)
         twice = [k for k, column in zip(given, columns, strict=True) if columns.count(column) > 1]
         if twice:
