@@ -304,7 +304,7 @@ def _as_set(where: str, row: Collection[Hashable]) -> frozenset[Hashable]:
         )
     if any(map(is_missing_value, found)):
         raise InvalidData(
-            f"{where} contains a missing label (None or NaN): {row!r:.60}; remove missing labels."
+            f"{where} contains a missing label (None, NaN, NA or NaT): {row!r:.60}; remove it."
         )
     return found
 
