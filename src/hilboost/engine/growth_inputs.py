@@ -141,7 +141,8 @@ def _growth_limits(
     per_node = 0
     if settings.max_features < 1:
         per_node = max(1, int(np.ceil(settings.max_features * n_allowed)))
-    # Symmetric trees and the next root need the histograms of all leaves.
+    # Symmetric trees and the next root need the histograms of all leaves, and rows of several
+    # channels are summed to histograms alone.
     keeps_all = settings.symmetric or table.n_rows >= next_root.FEWEST_ROWS
     keeps_all = keeps_all or packed.values is not None
     # A node with fewer rows cannot be split, because a row has at most weight max_weight.
