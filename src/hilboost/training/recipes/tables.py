@@ -60,6 +60,8 @@ _SHARE_OF_FOLDS = 0.1  # of the rows, in blocks of time without a validation_fra
 _EXTENSION = 1.5  # of the best number of stages of members, whose mean overfits groups later
 _ENTRIES_BESIDES = 8
 """Other work on a row of a tree, in entries."""
+_ROWS_OF_SEARCH = 2500
+"""For how many rows the sums of a tree take as long as its search for splits, roughly."""
 _ENTRIES_WORTH_SHARING, _SHARED = 2**21, 2
 """Entries of one tree from which on threads share it, and how many more these need each."""
 
@@ -321,7 +323,7 @@ def work(recipe: Recipe, multi_output: str) -> int:
     one_tree = n_trees * recipe.n_folds == 1 and len(recipe.config.learner.parts) == 1
     n_rows, d = recipe.data.X.shape
     if one_tree:  # which all threads grow together
-        n_entries = n_rows * (d + _ENTRIES_BESIDES)
+        n_entries = max(n_rows, _ROWS_OF_SEARCH) * d + n_rows * _ENTRIES_BESIDES
         return n_entries // _SHARED if n_entries >= _ENTRIES_WORTH_SHARING else 0
     return n_entries
 
