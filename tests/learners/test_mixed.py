@@ -228,6 +228,12 @@ def test_bad_lists(learners, names, message):
         MixedLearner(learners, names)
 
 
+def test_the_names_of_learners_are_a_capability():
+    assert MixedLearner(LEARNERS[:2]).capabilities.learner_names == ("learner 1", "learner 2")
+    assert mix(LEARNERS).capabilities.learner_names == ("l0", "l1", "l2")
+    assert LEARNERS[0].capabilities.learner_names == ()
+
+
 def test_learners_hear_of_the_stages_of_others():
     heard = []
 

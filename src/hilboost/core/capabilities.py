@@ -183,6 +183,8 @@ class Capabilities:
     splits : callable or None
         Returns the :class:`hilboost.core.capabilities.SplitSettings` of the learner; only for
         trees whose minimum weights, constraints and categories recipes adapt to the table.
+    learner_names : tuple of str
+        Names of the learners that each stage chooses from; empty if there is only one.
     """
 
     base_model: type[BaseModel] | None = None
@@ -210,6 +212,7 @@ class Capabilities:
     prepare_among_workers: PrepareAmongWorkers | None = None
     on_threads: Callable[[Any, Any], Any] | None = None
     splits: Callable[[Any], SplitSettings] | None = None
+    learner_names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Set what other fields imply."""

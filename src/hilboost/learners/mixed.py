@@ -163,7 +163,8 @@ class MixedLearner(Learner):
     @cached_property
     def capabilities(self) -> Capabilities:
         """Capabilities that all learners have."""
-        return of_any([learner.capabilities for learner in self.learners])
+        common = of_any([learner.capabilities for learner in self.learners])
+        return replace(common, learner_names=self.names)
 
     # Fit
 
@@ -272,11 +273,6 @@ class MixedLearner(Learner):
         """Close every learner."""
         for learner, part in zip(self.learners, data.parts, strict=True):
             learner.close(part)
-
-
-def names_of(learner: Learner) -> tuple[str, ...]:
-    """Return the names of the learners that each stage chooses from; empty if there is only one."""
-    return learner.names if isinstance(learner, MixedLearner) else ()
 
 
 def in_trials(learner: Learner, data: Any) -> tuple[Learner, Any]:

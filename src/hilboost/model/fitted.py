@@ -18,7 +18,6 @@ from hilboost.core.loss import Loss
 from hilboost.core.target import TargetUnits
 from hilboost.core.version import ROW_DRAWS
 from hilboost.encoders.encoding import Encoding
-from hilboost.learners.mixed import names_of
 from hilboost.model.additive import AdditiveModel
 from hilboost.model.codecs import NumberCodec, OutputCodec, TargetCodec
 from hilboost.model.conformal import Calibration
@@ -107,12 +106,13 @@ class FittedModel:
     @property
     def learners(self) -> StageLearners:
         """Which of several learners fitted which stage."""
-        if len(names_of(self.learner)) < 2:
+        names = self.learner.capabilities.learner_names
+        if len(names) < 2:
             raise AttributeError(
                 "learners_ is defined only for models of several learners; all stages were fitted "
                 f"by {type(self.learner).__name__}."
             )
-        return StageLearners.of(names_of(self.learner), self.model.stages)
+        return StageLearners.of(names, self.model.stages)
 
     @property
     def mixes_kernels(self) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from hilboost.core.errors import counted
-from hilboost.learners.mixed import names_of
 from hilboost.model.fit_facts import described
 from hilboost.model.fitted import FittedModel
 
@@ -58,7 +57,7 @@ def _n_members(fitted: FittedModel) -> int:
 
 def _named(fitted: FittedModel) -> str:
     """Name what the learners of a model fit, and the kernel and size of kernel machines."""
-    if names := names_of(fitted.learner):
+    if names := fitted.learner.capabilities.learner_names:
         return ", ".join(names)
     models = (term.model.described() for stage in fitted.model.stages for term in stage.terms)
     name = fitted.learner.name or next(models, type(fitted.learner).__name__)

@@ -13,12 +13,19 @@ import sklearn
 from hilboost.core.callback import History
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts, counted
-from hilboost.core.plain_values import as_list, as_python, is_array_or_list, is_auto, is_plain
+from hilboost.core.loss import Loss
+from hilboost.core.plain_values import (
+    as_list,
+    as_python,
+    is_array_or_list,
+    is_auto,
+    is_class,
+    is_plain,
+)
 from hilboost.core.version import __version__
 from hilboost.kernels import Kernel
 from hilboost.kernels.description import to_description
 from hilboost.learners.kernel_machine.summary import StageKernels
-from hilboost.learners.mixed import names_of
 from hilboost.model.fit_facts import described
 from hilboost.model.fitted import FittedModel
 from hilboost.model.summary import summary
@@ -65,7 +72,7 @@ def model_facts(model: Any) -> dict[str, Any]:
 
 def learner_facts(record: FittedModel) -> list[dict[str, Any]] | None:
     """Number and share of the stages that each of several learners fitted."""
-    if not names_of(record.learner):
+    if not record.learner.capabilities.learner_names:
         return None
     counts = record.learners.counts
     total = max(1, sum(counts.values()))
@@ -132,18 +139,16 @@ def _plain(value: Any) -> Any:
         return kernel_text(value)
     if is_plain(value):
         return value
-    if any(isinstance(one, Kernel) for one in as_list(value)):
-        return [_plain(one) for one in value]
     if is_array_or_list(value):
         listed = np.asarray(value, dtype=object).tolist()
-        return listed if all(map(is_plain, listed)) else shortened(value, 120)
+        return [_plain(one) for one in as_list(listed)]
     return shortened(value, 120)
 
 
 def _name(value: object) -> str:
-    if isinstance(value, str):
-        return value
-    return value.__name__ if isinstance(value, type) else type(value).__name__
+    if is_plain(value):
+        return str(value)
+    return str(value.__name__ if is_class(value, Loss) else type(value).__name__)
 
 
 def history_facts(fitted: FittedModel) -> dict[str, Any] | None:

@@ -24,7 +24,6 @@ from hilboost.core.errors import (
     warn_caller,
 )
 from hilboost.core.learner import Learner
-from hilboost.learners.mixed import names_of
 from hilboost.persistence import container as files
 from hilboost.persistence.require import DAMAGE
 from hilboost.persistence.values import ValueWriter
@@ -63,7 +62,7 @@ def check_learner(learner: Learner) -> None:
     """Reject learners whose fits files cannot store."""
     if learner.capabilities.in_checkpoints:
         return
-    names = names_of(learner) or ("it",)
+    names = learner.capabilities.learner_names or ("it",)
     pairs = zip(names, learner.parts, strict=True)
     refused = [
         "the learner" if name == "it" else f"the learner {name!r}"

@@ -20,7 +20,6 @@ from hilboost.core.plain_values import are_finite
 from hilboost.core.target import TargetUnits
 from hilboost.core.version import ROW_DRAWS
 from hilboost.encoders.encoding import Encoding
-from hilboost.learners.mixed import names_of
 from hilboost.model import AdditiveModel
 from hilboost.model.fit_facts import FitSnapshot, ResolvedParameters
 from hilboost.model.fitted import FittedModel
@@ -168,9 +167,7 @@ class Continuation:
             return snapshot
         if not capabilities.has_state:
             return None
-        kind = (
-            "a model of several learners" if names_of(recipe.config.learner) else "a kernel machine"
-        )
+        kind = "a model of several learners" if capabilities.learner_names else "a kernel machine"
         if snapshot is None:
             raise InvalidData(
                 f"warm_start: {kind} cannot be continued from the stages alone, and the first fit "
