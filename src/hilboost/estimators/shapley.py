@@ -13,7 +13,7 @@ from hilboost.core.errors import InvalidData, InvalidParameter, counted, shown, 
 from hilboost.estimators.fitted_properties import FittedProperties
 from hilboost.estimators.signatures import public_methods
 from hilboost.tables.arrays import without_frame
-from hilboost.tables.blocks import BlockTable
+from hilboost.tables.blocks import as_table
 
 if TYPE_CHECKING:
     from hilboost.export.shapley import ShapInteractions, ShapValues
@@ -153,7 +153,7 @@ class ShapleyValues(FittedProperties):
         """Validate; return the rows, the background, and the number of threads."""
         if method not in _METHODS:
             raise unknown_name("method", method, _METHODS)
-        rows = _dense(self._checked(X))
+        rows = as_table(self._checked(X)).array()
         if background is None:
             others = _some_of(rows)
         elif getattr(background, "ndim", 2) == 1:
@@ -163,7 +163,7 @@ class ShapleyValues(FittedProperties):
             )
         else:
             try:
-                others = _dense(self._checked(background))
+                others = as_table(self._checked(background)).array()
             except InvalidData as error:
                 raise type(error)(f"background: {error}") from None
         n_threads = threads_for(self.n_jobs, rows.size * self.fitted_.model.cost_per_row)
@@ -190,8 +190,3 @@ def _some_of(rows: Floats) -> Floats:
             "such as 100 rows of the training data."
         )
     return rows[np.linspace(0, n - 1, min(n, _MOST_ROWS)).astype(np.intp)]
-
-
-def _dense(X: Any) -> Floats:
-    """The rows as one array."""
-    return X.array() if isinstance(X, BlockTable) else X

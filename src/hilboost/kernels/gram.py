@@ -109,10 +109,9 @@ def _tiles(out: Array, d: int) -> list[tuple[slice, slice]]:
     return [(rows, columns) for rows in row_blocks(out.shape[0], tile_rows) for columns in blocks]
 
 
-def row_blocks(rows: int | slice, size: int | None = None) -> list[slice]:
-    """Split a number of rows, or a range of them, into slices of ``size`` rows."""
+def row_blocks(end: int, size: int | None = None, first: int = 0) -> list[slice]:
+    """Split the rows from ``first`` to ``end`` into slices of ``size`` rows."""
     size = _ROWS_AT_ONCE if size is None else size
-    first, end = (rows.start, rows.stop) if isinstance(rows, slice) else (0, rows)
     return [slice(i, min(i + size, end)) for i in range(first, end, size)]
 
 
@@ -159,7 +158,7 @@ class Gram:
     @property
     def own_blocks(self) -> list[slice]:
         """The same rows in blocks; only the last one of all rows is shorter."""
-        return row_blocks(self.own_rows, _ROWS_OF_A_WORKER)
+        return row_blocks(self.own_rows.stop, _ROWS_OF_A_WORKER, self.own_rows.start)
 
     def summed(self, terms: Iterable[Array], r: int, bound: float) -> Array:
         """Add up a product (b, r) for each block of rows, over the rows of all workers.
@@ -223,7 +222,7 @@ class Gram:
         size, most = (_ROWS_AT_ONCE, 2.0**26) if not on_device else (_ROWS_ON_A_DEVICE, 2.0**29)
         while size > 64 and size * self.shape[1] * self.A.itemsize > most:
             size //= 2
-        blocks = row_blocks(self.own_rows, size)
+        blocks = row_blocks(self.own_rows.stop, size, self.own_rows.start)
         if self.team.n_threads == 1 or on_device:
             return [function(rows) for rows in blocks]
         with array_api.one_blas_thread():
@@ -245,7 +244,7 @@ class Gram:
             if tile is None:
                 out[rows] = _product(array_api.cast(self.block(rows)[:, :t], precision), short)
                 return
-            for some in row_blocks(rows, _TILE_ROWS):
+            for some in row_blocks(rows.stop, _TILE_ROWS, rows.start):
                 products = (tile(some, own) @ V[own] for own in row_blocks(t, _TILE_COLUMNS))
                 out[some] = sum(products)
 
@@ -299,7 +298,7 @@ class Gram:
             product = OrderFreeSum((b, right.shape[1]), self.A, bound, n)
         size = 2 ** int(math.log2(min(_ROWS_OF_A_WORKER, max(256, 2**28 // (8 * b)))))
         buffer = None
-        for rows in row_blocks(self.own_rows, size):
+        for rows in row_blocks(self.own_rows.stop, size, self.own_rows.start):
             if self.is_kept:
                 block = self.whole()[rows]
             else:

@@ -75,6 +75,7 @@ class BlockTable(ABC):
     """Base class of tables of numbers that are read in blocks, NaN for missing values."""
 
     is_on_disk: ClassVar[bool] = False
+    is_sparse: ClassVar[bool] = False
 
     @property
     @abstractmethod
@@ -185,9 +186,10 @@ class DenseTable(BlockTable):
         if isinstance(rows, slice):
             one = self._matrix
             return DenseTable([each[rows] for each in columns] if one is None else one[rows])
-        if isinstance(rows, np.ndarray) and rows.dtype.kind == "u":
-            return DenseTable(columns, rows.astype(ROW, copy=False))
-        return DenseTable(columns, np.arange(len(self), dtype=ROW)[rows])
+        rows = np.asarray(rows)
+        if rows.dtype.kind != "u":
+            rows = np.arange(len(self), dtype=ROW)[rows]
+        return DenseTable(columns, rows.astype(ROW, copy=False))
 
     def column(self, k: int) -> Floats:
         """Return column ``k``, (n,) float64 or float32."""
@@ -221,9 +223,9 @@ class DenseTable(BlockTable):
     def block(self, begin: int, end: int) -> Floats:
         """Return the rows ``[begin, end)``, (end - begin, d) float64 or float32, C-ordered."""
         matrix = self._matrix
-        rows = slice(begin, end) if self._rows is None else self._rows[begin:end]
+        rows: Any = slice(begin, end) if self._rows is None else self._rows[begin:end]
         if matrix is not None:
-            if isinstance(rows, slice) or not matrix.flags.c_contiguous:
+            if self._rows is None or not matrix.flags.c_contiguous:
                 block = matrix[rows]
             else:
                 # Copies whole rows, unlike [rows]; of an array in another order, it would copy all.

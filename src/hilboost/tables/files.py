@@ -229,9 +229,9 @@ def column_of(table: Floats | BlockTable, k: int) -> Floats:
 
 def encoded_table(
     codes: Floats | FileTable, encode_block: Callable[[Floats], Floats], columns: Floats
-) -> Floats:
+) -> Any:
     """Encode a table (n, d) by blocks of rows and add columns (n, w); on disk if the table is."""
-    if isinstance(codes, FileTable):
-        table: Any = EncodedTable(codes, encode_block, columns)
-        return table
-    return np.column_stack([encode_block(codes), columns])
+    table: Any = codes
+    if as_table(codes).is_on_disk:
+        return EncodedTable(table, encode_block, columns)
+    return np.column_stack([encode_block(table), columns])

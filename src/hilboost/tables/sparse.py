@@ -82,6 +82,8 @@ def is_sparse(X: object) -> bool:
 class SparseTable(BlockTable):
     """A sparse table; values that are not stored are zeros."""
 
+    is_sparse = True
+
     def __init__(self, matrix: object) -> None:
         rows = csr_array(matrix)
         # Rebuild: SciPy's cached flags on order and duplicates may be outdated.

@@ -18,8 +18,7 @@ from hilboost.model.row_marks import RowMarks
 from hilboost.reductions.draws import renumbered
 from hilboost.reductions.row_splits import splits
 from hilboost.reductions.sums import count_rows, count_units
-from hilboost.tables.blocks import DenseTable, as_table
-from hilboost.tables.files import FileTable
+from hilboost.tables.blocks import as_table
 from hilboost.tables.schema import Schema
 
 CELLS_WORTH_LEAVING = 2**18
@@ -82,15 +81,15 @@ class TrainingData:
                 f"validation has {1 + len(others)} splits, but this fit holds out rows once; pass "
                 "a splitter with a single split, such as ShuffleSplit(1) or GroupShuffleSplit(1)."
             )
-        X = as_table(self.X) if in_place else self.X
-        held = X[hold]
-        stays = isinstance(held, DenseTable) and in_place and held.size >= CELLS_WORTH_LEAVING
-        if isinstance(held, DenseTable | FileTable) and not stays:
-            held = held.array()
+        table = as_table(self.X)
+        held = table[hold]
+        in_memory = not (table.is_sparse or table.is_on_disk)
+        stays = in_memory and in_place and held.size >= CELLS_WORTH_LEAVING
+        X_held = held if stays or table.is_sparse else held.array()
         return replace(
-            replace(self, X=X).rows(learn),
+            self.rows(learn, in_place),
             target=renumbered(self.target, learn),
-            validation=(ValidationSet(held, self.target.rows(hold)),),
+            validation=(ValidationSet(X_held, self.target.rows(hold)),),
             is_split=True,
             held_in_place=stays,
         )

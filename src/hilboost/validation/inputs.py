@@ -22,7 +22,7 @@ from hilboost.core.errors import (
     with_article,
 )
 from hilboost.tables.arrays import how_to_read_file, refuse_dates_and_complex, without_mask
-from hilboost.tables.blocks import DenseTable
+from hilboost.tables.blocks import DenseTable, as_table
 from hilboost.tables.encoding import encode, encode_array, learn, learn_array
 from hilboost.tables.files import FileTable
 from hilboost.tables.reading import Table, read_table
@@ -139,12 +139,13 @@ def check_inputs(estimator: object, X: object, expected: Expected) -> tuple[Floa
 
 def _refuse_nan(X: Floats | SparseTable, schema: Schema, why: str) -> None:
     """Reject missing values, with the row and the column of the first one."""
-    if isinstance(X, SparseTable):
-        values, columns, starts = X.arrays
+    table = as_table(X)
+    if table.is_sparse:
+        values, columns, starts = table.arrays
         missing = np.flatnonzero(np.isnan(values))[:1]
         cells = np.column_stack([np.searchsorted(starts, missing, "right") - 1, columns[missing]])
     else:
-        cells = np.argwhere(np.isnan(X))
+        cells = np.argwhere(np.isnan(np.asarray(X)))
     if len(cells):
         row, column = cells[0].tolist()
         raise InvalidData(

@@ -12,7 +12,7 @@ from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.errors import InvalidColumn
 from hilboost.core.operators import OperatorGraph
 from hilboost.core.plain_values import are_finite, are_tables
-from hilboost.tables.blocks import BlockTable
+from hilboost.tables.blocks import BlockTable, as_table
 
 UNBOUNDED = float(np.finfo(np.float64).max)
 _FARTHEST = 1e15  # in scaled units; squares of it are finite in float32
@@ -182,10 +182,10 @@ class FeatureMap:
 
 def columns_of(X: Floats | BlockTable, columns: Ints) -> Floats:
     """Return some columns, in ascending order, as a new array (n, q) float64."""
-    if isinstance(X, BlockTable):
-        blocks = [block for _, block in X.row_blocks(columns)]
-        return np.concatenate(blocks).astype(np.float64)
-    return np.array(X[:, columns], dtype=np.float64, order="C")
+    found = np.empty((len(X), len(columns)))
+    for rows, block in as_table(X).row_blocks(columns):
+        found[rows] = block
+    return found
 
 
 def looked_up(codes: Floats, table: Floats) -> Floats:
