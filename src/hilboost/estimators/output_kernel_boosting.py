@@ -22,7 +22,6 @@ from hilboost.estimators.losses import distance_loss
 from hilboost.estimators.output_kernel import OutputKernelEstimator
 from hilboost.estimators.signatures import changed, with_parameters
 from hilboost.learners.ridge import RidgeLearner
-from hilboost.learners.wrapped import WrappedLearner
 from hilboost.losses.squared_error import SquaredError
 from hilboost.model.codecs import TargetCodec
 from hilboost.persistence.require import require
@@ -38,8 +37,7 @@ from hilboost.training.recipes.output_kernels import (
     output_recipe,
     vector_trees,
 )
-from hilboost.training.recipes.table_learners import listed, mixed
-from hilboost.validation.choices import check_regressor
+from hilboost.training.recipes.table_learners import learner_of, listed, mixed
 
 _LEARNERS = ("ok3", "extra_trees", "kernel", "linear")
 _COMPARED = ("extra_trees", "kernel")
@@ -324,27 +322,27 @@ default="from_dtype"
                 f"{', '.join(ignored)} applies only to the learners 'ok3' and 'extra_trees' and "
                 f"has no effect with learner={learner!r}; remove it, or use one of these learners."
             )
-        return mixed(given, lambda one: self._one_learner(one, n, categorical, stages))
-
-    def _one_learner(
-        self, learner: object, n: int, categorical: tuple[int, ...], stages: str | None
-    ) -> Learner:
-        if isinstance(learner, str):
-            if learner is not self.learner:  # one of a list
-                learner = _ALIASES_IN_LISTS.get(learner, learner)
-            learner = _ALIASES.get(learner, learner)
-            if learner not in _LEARNERS:
-                raise unknown_name("learner", learner, ("auto", *_LEARNERS))
-            if learner == "linear":
-                return RidgeLearner()
-            if learner != "kernel":
-                return vector_trees(self.get_params(), learner == "extra_trees")
-            learner = KernelBoostingRegressor()
-        elif not isinstance(learner, Learner):
-            check_regressor(learner, ("auto", *_LEARNERS))
+        aliases = _ALIASES if given[0] is learner else _ALIASES | _ALIASES_IN_LISTS
         several = len(listed(self.learner)) > 1
-        made = kernel_stages(self, learner, n, categorical, stages, several)
-        return made if isinstance(made, Learner) else WrappedLearner(made, together=True)
+
+        def learner_from(one: object) -> Learner:
+            found = self._named_learner(one, aliases) if isinstance(one, str) else one
+            made = learner_of(found, ("auto", *_LEARNERS), together=True)
+            of_machine = kernel_stages(self, found, n, categorical, stages, several)
+            return made if of_machine is found else of_machine
+
+        return mixed(given, learner_from)
+
+    def _named_learner(self, name: str, aliases: Mapping[str, str]) -> Any:
+        """The learner of a name, or a kernel machine that is not fitted."""
+        name = aliases.get(name, name)
+        if name not in _LEARNERS:
+            raise unknown_name("learner", name, ("auto", *_LEARNERS))
+        if name == "linear":
+            return RidgeLearner()
+        if name == "kernel":
+            return KernelBoostingRegressor()
+        return vector_trees(self.get_params(), name == "extra_trees")
 
     def _refuses_nan(self) -> str:
         return nan_refused_by(listed(self.learner), "extra_trees")

@@ -7,8 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from hilboost.core.errors import InvalidParameter, InvalidType, unknown_name
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
@@ -21,7 +19,7 @@ from hilboost.learners.ridge import RidgeLearner
 from hilboost.learners.tree import TreeLearner
 from hilboost.model.fit_facts import ModelPart, ResolvedParameters
 from hilboost.rules import LineSearch, PenalizedLineSearch, SearchByTerm
-from hilboost.tables.blocks import DenseTable
+from hilboost.tables.blocks import as_table
 from hilboost.tables.schema import Schema, category_columns
 from hilboost.training.categories import check_learner, for_table, learner_name
 from hilboost.training.defaults import SHARE_OF_TUNING, FitTraits, resolve
@@ -60,6 +58,16 @@ def mixed(given: Sequence[Any], make: Callable[[Any], Learner]) -> Learner:
     learners = tuple(make(one) for one in given)
     pairs = zip(given, learners, strict=True)
     return MixedLearner(learners, _distinct([_name(one, learner) for one, learner in pairs]))
+
+
+def learner_of(given: Any, names: tuple[str, ...], together: bool = False) -> Learner:
+    """Return a learner as it is, and wrap a regressor; ``names`` are those of other learners."""
+    if isinstance(given, Learner):
+        return given
+    check_regressor(given, names)
+    from hilboost.learners.wrapped import WrappedLearner
+
+    return WrappedLearner(given, together=together)
 
 
 def _name(given: object, learner: Learner) -> str:
@@ -133,20 +141,14 @@ def table_learner(settings: LearnerSettings) -> Learner:
             "device is only supported by the built-in trees and kernel machines; set "
             "learner='tree', or device=None."
         )
-    learner = mixed(given, lambda one: _learner(one, settings))
+
+    def learner_from(one: object) -> Learner:
+        if isinstance(one, str):
+            return _named_learner(one, settings)
+        return learner_of(one, LEARNERS)
+
+    learner = mixed(given, learner_from)
     return for_table(learner, settings.schema, settings.encoder, settings.counts_targets)
-
-
-def _learner(learner: Any, settings: LearnerSettings) -> Learner:
-    """One learner, by name or as an object."""
-    if isinstance(learner, Learner):
-        return learner
-    if isinstance(learner, str):
-        return _named_learner(learner, settings)
-    check_regressor(learner, LEARNERS)
-    from hilboost.learners.wrapped import WrappedLearner
-
-    return WrappedLearner(learner)
 
 
 def stored_learner(
@@ -246,7 +248,7 @@ def as_trees(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 def kernel_part(p: Mapping[str, Any], recipe: Recipe) -> MetricKernelLearner | None:
     """Return the kernel machine that may be added to the trees, if the fit allows one."""
-    data = recipe.data
+    data, table = recipe.data, as_table(recipe.data.X)
     is_judged = recipe.n_folds > 1 or data.held_out is not None
     constrained = p["monotonic_cst"] is not None or p["interaction_cst"] is not None
     possible = (
@@ -260,7 +262,7 @@ def kernel_part(p: Mapping[str, Any], recipe: Recipe) -> MetricKernelLearner | N
         and data.target.offset is None
         and _FEWEST_ROWS <= len(data.X) <= _MOST_ROWS
         and all(len(split.learned) >= _FEWEST_LEARNED for split in recipe.splits)
-        and isinstance(data.X, np.ndarray | DenseTable)
+        and not (table.is_sparse or table.is_on_disk)
         and not (constrained or p["warm_start"] or recipe.rotation.at_start > 1)
     )
     if not possible:
