@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from hilboost.core.dtypes import Floats, PerRow
+from hilboost.core.dtypes import Floats
 from hilboost.core.errors import counted
 from hilboost.core.metric import Metric
 from hilboost.outputs.distances import to_points
@@ -47,13 +46,8 @@ def facts(
     *,
     title: str | None = None,
     positive_class: object = None,
-    sample_weight: PerRow = None,
     X_train: object = None,
-    groups: PerRow = None,
-    strata: PerRow = None,
-    entry: PerRow = None,
-    times: ArrayLike | None = None,
-    offset: PerRow = None,
+    **asides: Any,
 ) -> dict[str, Any]:
     """Collect facts about a fitted model on some rows.
 
@@ -68,19 +62,11 @@ def facts(
     title : str, optional
     positive_class : label, optional
         The class, of two, that calibration, curves and thresholds are about; by default the second.
-    sample_weight : array-like (n,), optional
-        Weights of the rows in scores, means and curves.  Rows with zero weight are ignored.
     X_train : array-like or data frame (m, d), optional
         Rows of the training data, with which these rows are compared.
-    groups : array-like (n,), optional
-        Label of the group of each row of a ranking.
-    strata, entry : array-like (n,), optional
-        Strata and entry times of survival times, as in ``fit``.
-    times : array-like (k,), optional
-        Times of the calibration of survival models, instead of quartiles of the times of events.
-    offset : array-like (n,) or (n, r), optional
-        Known part of the predictions, as in ``fit``.  Contributions, partial dependence and drift
-        refer to the model without offsets.
+    **asides : array-like (n,), optional
+        ``sample_weight``, ``groups``, ``strata``, ``entry``, ``offset``, and ``times`` (k,), see
+        :meth:`hilboost.BoostingRegressor.report`.  Rows with zero weight are ignored.
 
     Returns
     -------
@@ -108,8 +94,8 @@ def facts(
     -----
     The cost is that of predicting about 200,000 rows, mainly for the importances.
     """
-    asides = Asides(groups, strata, entry, sample_weight, offset, times)
-    rows = Rows.of(model, X, y, asides)
+    given = Asides.of("facts", asides)
+    rows = Rows.of(model, X, y, given)
     columns, raw = rows.columns, rows.raw
     positive = rows.positive_index(positive_class)
     training = None if X_train is None else Columns.of(X_train, rows.fitted.schema.names)
@@ -125,16 +111,16 @@ def facts(
     }
     order = found["importance"]["order"]
     found["data"] = data_facts(columns, order)
-    found["data"]["weight"] = None if sample_weight is None else float(columns.weights.sum())
+    found["data"]["weight"] = None if given.sample_weight is None else float(columns.weights.sum())
     kind = model.fitted_.codec.kind
     if kind == "classes":
         found |= _of_classes(rows, order, positive)
     elif kind == "structured":
         found |= _of_structures(rows, order)
     elif kind == "survival":
-        found |= _of_lifetimes(rows, order, asides)
+        found |= _of_lifetimes(rows, order, given)
     elif model.ranks_groups:
-        found |= _of_groups(rows, order, asides.names(len(raw)))
+        found |= _of_groups(rows, order, given.names(len(raw)))
     else:
         found |= _of_numbers(rows, order)
     found["warnings"] = cautions(rows, training)
@@ -142,16 +128,7 @@ def facts(
 
 
 def scores(
-    model: Any,
-    X: object,
-    y: object,
-    *,
-    sample_weight: PerRow = None,
-    groups: PerRow = None,
-    strata: PerRow = None,
-    entry: PerRow = None,
-    offset: PerRow = None,
-    metrics: Sequence[Metric] = (),
+    model: Any, X: object, y: object, *, metrics: Sequence[Metric] = (), **asides: Any
 ) -> list[dict[str, Any]]:
     """Compute the scores only, at the cost of one prediction.
 
@@ -161,11 +138,11 @@ def scores(
         Fitted.
     X : array-like or data frame (n, d)
     y : array-like (n,)
-    sample_weight, groups, strata, entry, offset : array-like, optional
-        See :func:`facts`.
     metrics : sequence of Metric, optional
         Metrics of a ranking, computed instead of the usual ones, such as ``NDCG(5)``; NDCG has the
         gain of the model.
+    **asides : array-like, optional
+        See :func:`facts`.
 
     Returns
     -------
@@ -179,17 +156,17 @@ def scores(
     InvalidType, InvalidData, ValueError, TypeError
         Same as :func:`facts`.
     """
-    asides = Asides(groups, strata, entry, sample_weight, offset)
-    rows = Rows.of(model, X, y, asides)
+    given = Asides.of("scores", asides)
+    rows = Rows.of(model, X, y, given)
     kind = model.fitted_.codec.kind
     if kind == "structured":
         return explained_scores(model, rows.columns, rows.labels)
     if kind == "survival":
-        listed = survival_facts(model, rows.columns, rows.target, rows.raw, asides)["scores"]
+        listed = survival_facts(model, rows.columns, rows.target, rows.raw, given)["scores"]
     elif model.ranks_groups and metrics:
         listed = chosen_scores(model, rows.target, rows.raw, metrics)
     elif model.ranks_groups:
-        listed = ranking_facts(model, rows.target, rows.raw, asides.names(len(rows.raw)))["scores"]
+        listed = ranking_facts(model, rows.target, rows.raw, given.names(len(rows.raw)))["scores"]
     else:
         listed = rows.scores()
     return plain(listed)

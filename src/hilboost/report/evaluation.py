@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -57,6 +57,14 @@ class Asides:
     sample_weight: Any = None
     offset: Any = None
     times: ArrayLike | None = None
+
+    @classmethod
+    def of(cls, function: str, given: dict[str, Any]) -> Asides:
+        """Take the keyword arguments of a function; unknown ones are errors of the function."""
+        unknown = given.keys() - {one.name for one in fields(cls)}
+        if unknown:
+            raise TypeError(f"{function}() got an unexpected keyword argument {unknown.pop()!r}")
+        return cls(**given)
 
     def check(self, model: Any) -> None:
         """Refuse what the model does not have."""
