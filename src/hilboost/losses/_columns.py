@@ -83,14 +83,9 @@ def row_sums(values: Floats) -> Floats:  # (n,) float64
     return total
 
 
-def is_number(value: object, kinds: str = "iuf") -> bool:
-    """Whether a parameter is one number of these kinds of NumPy types, and not text."""
-    return are_numbers(value, kinds) and np.asarray(value).ndim == 0
-
-
-def are_numbers(values: object, kinds: str = "iuf") -> bool:
+def are_numbers(values: object) -> bool:
     """Whether a parameter holds numbers only."""
-    return np.asarray(values).dtype.kind in kinds
+    return np.asarray(values).dtype.kind in "iuf"
 
 
 def softmax(scores: Floats) -> Floats:

@@ -19,8 +19,8 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.gradients import Gradients
 from hilboost.core.loss_kinds import GroupLoss
+from hilboost.core.plain_values import is_integer
 from hilboost.core.target import Target
-from hilboost.losses._columns import is_number
 
 _POSITION_STEPS, _LONGEST_POSITION_STEP = 5, 1.0
 _RIDGE = 1e-2  # of the mean hessian of a position
@@ -197,7 +197,7 @@ def checked_gain(gain: str) -> str:
 
 def checked_positions(k: int) -> int:
     """Return the number of positions that count, if there are any."""
-    if not (is_number(k, "iu") and k >= 1):
+    if not (is_integer(k) and k >= 1):
         raise InvalidParameter(f"k must be an integer of at least 1; got {k!r}.")
     return int(k)
 

@@ -13,8 +13,8 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter, shown, unknown_name
 from hilboost.core.gradients import Gradients
 from hilboost.core.loss_kinds import AdaptiveLoss
+from hilboost.core.plain_values import is_number
 from hilboost.core.target import Target
-from hilboost.losses._columns import is_number
 from hilboost.losses._survival import (
     DISTRIBUTIONS,
     UPPER,

@@ -13,8 +13,9 @@ from hilboost.core.errors import InvalidParameter
 from hilboost.core.gradients import Gradients
 from hilboost.core.loss import Loss
 from hilboost.core.loss_kinds import AdaptiveLoss, LeafLoss
+from hilboost.core.plain_values import is_number
 from hilboost.core.target import Target, TargetUnits
-from hilboost.losses._columns import are_numbers, is_number, row_sums
+from hilboost.losses._columns import are_numbers, row_sums
 from hilboost.losses._location import Majorized, location_units
 from hilboost.reductions.quantiles import quantile, quantiles_of_groups
 from hilboost.reductions.sums import extremes, masses_of_groups, sums_of_groups, total

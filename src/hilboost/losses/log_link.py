@@ -14,8 +14,9 @@ from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.gradients import Gradients
 from hilboost.core.link import LogLink
 from hilboost.core.loss import Loss
+from hilboost.core.plain_values import is_number
 from hilboost.core.target import Target, TargetUnits
-from hilboost.losses._columns import is_number, known_column, row_sums
+from hilboost.losses._columns import known_column, row_sums
 from hilboost.reductions.sums import mean
 
 _LARGEST_EXPONENT = 300.0

@@ -7,8 +7,8 @@ from scipy.special import log_ndtr, ndtr, ndtri
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter, shown
+from hilboost.core.plain_values import is_integer
 from hilboost.core.target import Target
-from hilboost.losses._columns import is_number
 from hilboost.losses.distribution_loss import DistributionLoss, Parameters
 from hilboost.reductions.quantiles import quantile
 
@@ -41,7 +41,7 @@ class MixtureOfNormals(DistributionLoss):
     has_location = False
 
     def __init__(self, n_components: int = 2) -> None:
-        if not (is_number(n_components, "iu") and 2 <= n_components <= 10):
+        if not (is_integer(n_components) and 2 <= n_components <= 10):
             raise InvalidParameter(
                 "mixture_of_normals: n_components must be an integer from 2 to 10; got "
                 f"{shown(n_components)}."

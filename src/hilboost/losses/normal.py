@@ -8,8 +8,8 @@ from scipy.special import log_ndtr, ndtr, ndtri
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter, shown
 from hilboost.core.gradients import Gradients, Structure
+from hilboost.core.plain_values import is_number
 from hilboost.core.target import Target, TargetUnits
-from hilboost.losses._columns import is_number
 from hilboost.losses.distribution_loss import DistributionLoss, Parameters
 from hilboost.reductions.sums import mean
 
