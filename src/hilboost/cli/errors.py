@@ -4,6 +4,7 @@ import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import singledispatch
 from typing import Any, NoReturn
 
 import typer
@@ -76,16 +77,36 @@ def _as_note(message: Warning | str, *others: Any, **where: Any) -> None:
     note(in_options(" ".join(str(message).split())))
 
 
-def _sentence(error: Exception) -> str:
-    text = " ".join(str(error).split())
-    if isinstance(error, (ValueError, HilboostError)):
-        return text if isinstance(error, CliError) else in_options(text)
-    if isinstance(error, OSError) and error.strerror:
-        if error.filename:
-            return str(unusable(error.filename, error, "use"))
-        return f"Cannot use a file: {error.strerror}."
-    # Anything else is most likely a bug; the exception type is useful in a bug report.
-    return f"{type(error).__name__}: {text} (run again with --debug for the traceback)"
+def _text(error: Exception) -> str:
+    return " ".join(str(error).split())
+
+
+def _of_a_bug(error: Exception) -> str:
+    """Return a sentence with the exception type, which is useful in a bug report."""
+    return f"{type(error).__name__}: {_text(error)} (run again with --debug for the traceback)"
+
+
+_sentence = singledispatch(_of_a_bug)
+
+
+@_sentence.register(ValueError)
+@_sentence.register(HilboostError)
+def _(error: Exception) -> str:
+    return in_options(_text(error))
+
+
+@_sentence.register
+def _(error: CliError) -> str:
+    return _text(error)
+
+
+@_sentence.register
+def _(error: OSError) -> str:
+    if not error.strerror:
+        return _of_a_bug(error)
+    if error.filename:
+        return str(unusable(error.filename, error, "use"))
+    return f"Cannot use a file: {error.strerror}."
 
 
 _OWN_OPTIONS = ("learning_rate", "loss", "n_estimators", "quantile", "random_state", "time_budget")

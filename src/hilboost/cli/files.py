@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from hilboost.cli.errors import CliError, note
 from hilboost.persistence.atomic import is_stream
@@ -48,22 +48,27 @@ def refuse_other_formats(path: Path, head: bytes) -> None:
             raise CliError(f"'{path}' is {what}.")
 
 
+def is_archive(path: Path, data: bytes | None, packed: bool) -> bool:
+    """Whether pandas opens the file itself."""
+    return data is None and path.suffix in ARCHIVES and not packed
+
+
 @contextmanager
-def open_csv(path: Path, data: bytes | None, packed: bool) -> Iterator[IO[bytes] | Path]:
-    """Open a file, or data of a pipe; pandas opens archives itself."""
-    if data is None and path.suffix in ARCHIVES and not packed:
+def open_csv(path: Path, data: bytes | None, packed: bool) -> Iterator[Any]:
+    """Open a file, or data of a pipe; archives remain paths."""
+    if is_archive(path, data, packed):
         yield path
         return
     source: Any = path if data is None else io.BytesIO(data)
     open_one = gzip.open if packed else _OPENERS.get(path.suffix, open)
     with open_one(source, "rb") if packed or data is None else source as file:
-        yield cast(IO[bytes], file)
+        yield file
 
 
 def refuse_nul(path: Path, data: bytes | None, packed: bool) -> None:
     """Reject NUL bytes, at which pandas may truncate a field."""
     with open_csv(path, data, packed) as file:
-        for number, line in enumerate(() if isinstance(file, Path) else file, start=1):
+        for number, line in enumerate(file, start=1):
             if b"\0" in line:
                 raise CliError(
                     f"'{path}' contains a NUL byte in line {number}, so it is damaged or not UTF-8 "

@@ -17,14 +17,15 @@ from hilboost.cli.files import check_input
 from hilboost.cli.option_fields import record_of
 from hilboost.cli.options import FitJob
 from hilboost.cli.peer_options import option_for, parameter_for
+from hilboost.core.plain_values import as_list
 from hilboost.estimators.peer_names import advice
 
 _KINDS: dict[Any, tuple[str, Any]] = {
-    str: ("a string", str),
-    Path: ("a string", str),
-    int: ("an integer", int),
-    float: ("a number", int | float),
-    bool: ("true or false", bool),
+    str: ("a string", (str,)),
+    Path: ("a string", (str,)),
+    int: ("an integer", (int,)),
+    float: ("a number", (int, float)),
+    bool: ("true or false", (bool,)),
 }
 """Name and types of values in a file, by the type of the option."""
 
@@ -136,12 +137,12 @@ def _instead(key: str) -> str | None:
 
 def _checked(path: Path, key: str, value: Any) -> Any:
     kind, *more = _keys()[key]
-    is_list, is_choice = get_origin(kind) is list, isinstance(kind, str)
-    of_one = get_args(kind)[0] if is_list else str if is_choice else kind
-    name, types = _KINDS[of_one]
-    values = value if is_list and isinstance(value, list) else [value]
-    fits = (isinstance(one, types) and isinstance(one, bool) == (of_one is bool) for one in values)
-    if not (values and all(fits)):
+    is_list = get_origin(kind) is list
+    of_one = get_args(kind)[0] if is_list else kind
+    is_choice = of_one not in _KINDS
+    name, types = _KINDS[str if is_choice else of_one]
+    values = as_list(value) if is_list else [value]
+    if not (values and all(type(one) in types for one in values)):
         several = f" or a list of {name.partition(' ')[2]}s" if is_list else ""
         raise CliError(f"'{path}': {key} must be {name}{several}; got {value!r}.")
     if is_choice and value not in (kind, *more):

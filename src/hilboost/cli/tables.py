@@ -169,10 +169,12 @@ def _read_csv(
     packed = head.startswith(files.GZIP)
     encoding = dialect.encoding or "utf-8"
     try:
-        if "16" not in encoding:
-            files.refuse_nul(path, data, packed)
-        with files.open_csv(path, data, packed) as source:
-            sample = b"" if isinstance(source, Path) else source.read(SAMPLE)
+        sample = b""
+        if not files.is_archive(path, data, packed):
+            if "16" not in encoding:
+                files.refuse_nul(path, data, packed)
+            with files.open_csv(path, data, packed) as source:
+                sample = source.read(SAMPLE)
         found = detected(path, sample, dialect)
         encoding = found.encoding or encoding
         form: dict[str, Any] = {"sep": found.sep, "encoding": found.encoding}
