@@ -55,14 +55,12 @@ def classes_in(package: str, base: type[T]) -> Iterator[type[T]]:
     """Find the concrete subclasses of ``base`` that the modules of a package define, in order."""
     from inspect import isabstract  # not for every import of the library
 
+    from hilboost.core.plain_values import is_class
+
     for module in modules_in(package):
         for value in vars(module).values():
-            if (
-                isinstance(value, type)
-                and issubclass(value, base)
-                and value.__module__ == module.__name__
-                and not isabstract(value)
-            ):
+            named_here = is_class(value, base) and value.__module__ == module.__name__
+            if named_here and not isabstract(value):
                 yield value
 
 

@@ -110,8 +110,7 @@ def are_tables(levels: object, n_columns: int, shape: tuple[int, ...]) -> bool:
         and len(entry) == 2
         and type(entry[0]) is int
         and 0 <= entry[0] < n_columns
-        and isinstance(entry[1], np.ndarray)
+        and are_finite([(entry[1], (*np.shape(entry[1])[:1], *shape))])
         and entry[1].ndim == 1 + len(shape)
-        and are_finite([(entry[1], (len(entry[1]), *shape))])
         for entry in levels
     )

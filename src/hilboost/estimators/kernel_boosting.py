@@ -221,8 +221,7 @@ class KernelBoosting(ShapleyValues, KernelMachineEstimator):
     def _expansion(self) -> tuple[KernelExpansion, Floats]:
         """A full stage, which contains all training rows, and the weights of all stages."""
         terms = [term for stage in self.fitted_.model.stages for term in stage.terms]
-        model = terms[0].model
-        assert isinstance(model, KernelExpansion)
+        model: Any = terms[0].model
         return model, np.sum([term.coefficient * term.model.weights for term in terms], axis=0)
 
 

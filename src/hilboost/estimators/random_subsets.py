@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
-from numbers import Integral
 from typing import Annotated, Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from hilboost.core.callback import Callback
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidColumn, InvalidData, InvalidParameter
 from hilboost.core.gradients import Gradients
+from hilboost.core.plain_values import is_integer
 from hilboost.core.row_sample import RowSample
 from hilboost.core.target import Target
 from hilboost.estimators import parameter_types as types
@@ -182,7 +182,7 @@ class SubsetEnsemble(KernelMachineEstimator):
 
     def _size(self, n: int) -> int:
         size = self.subset_size
-        return min(n, int(size) if isinstance(size, Integral) else max(1, round(float(size) * n)))
+        return min(n, int(size) if is_integer(size) else max(1, round(float(size) * n)))
 
     def _check_memory(self, size: int) -> None:
         """Check that the factors of all members fit into memory in the worst case."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from hilboost.encoders.target_encoding import LevelKeys
 from hilboost.export.columns import named
 from hilboost.export.onnx_graph import ML, Graph
 from hilboost.tables.encoding import UNSEEN
-from hilboost.tables.schema import Column, Level, Schema, category_columns, place
+from hilboost.tables.schema import Column, Schema, category_columns, place
 
 OUTPUTS = ("prediction", "label", "probabilities", "scores")
 
@@ -39,7 +40,8 @@ class Input:
 def require_levels(schema: Schema, dtype: str) -> None:
     """Reject levels that text inputs, or numeric inputs of this dtype, cannot represent."""
     for column in schema.columns:
-        level = next((level for level in column.levels if not _is_held(level, dtype)), None)
+        is_held: Any = _is_unicode if column.holds_text else partial(_is_exact, dtype=dtype)
+        level = next((level for level in column.levels if not is_held(level)), None)
         if level is None:
             continue
         if column.holds_text:
@@ -53,9 +55,11 @@ def require_levels(schema: Schema, dtype: str) -> None:
         )
 
 
-def _is_held(level: Level, dtype: str) -> bool:
-    if isinstance(level, str):
-        return not any("\ud800" <= letter <= "\udfff" for letter in level)
+def _is_unicode(text: str) -> bool:
+    return not any("\ud800" <= letter <= "\udfff" for letter in text)
+
+
+def _is_exact(level: float, dtype: str) -> bool:
     with np.errstate(over="ignore"):
         return bool(np.float64(level).astype(dtype).item() == level)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts, InvalidParameter, shown
 from hilboost.core.packages import required
+from hilboost.core.plain_values import is_integer
 from hilboost.export.columns import Columns, named
 from hilboost.export.estimators import fitted_record
 from hilboost.export.scalar_trees import ScalarTree, fitted_trees
@@ -96,7 +96,7 @@ def _chosen(model: Any, stage: int, output: int, number: int) -> ScalarTree:
 
 def _checked(name: str, value: int, n: int, owner: str, from_the_end: bool = False) -> int:
     """Validate an index and return it as a number from 0 to n - 1."""
-    if isinstance(value, Integral) and (-n if from_the_end else 0) <= value < n:
+    if is_integer(value) and (-n if from_the_end else 0) <= value < n:
         return int(value) % n
     raise InvalidParameter(
         f"plot_tree: {name} is {shown(value)}, but {owner} has {n} {name}s, numbered from 0."

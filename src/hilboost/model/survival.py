@@ -187,9 +187,8 @@ class SurvivalCodec(TargetCodec):
         """Return one, or the number of intervals of all causes."""
         return 1 if self.ends is None else len(self.ends) * self.n_causes
 
-    def encode(self, y: object, n: int, allow_missing: bool = False) -> Floats:
+    def encode(self, y: Any, n: int, allow_missing: bool = False) -> Floats:
         """Return bounds, entry times and strata, (n, 4), and causes, if there are several."""
-        y = y if isinstance(y, SurvivalLabels) else SurvivalLabels(y)
         return self._encoded(y, n, check_times(y.times, n, self.intervals))
 
     def _encoded(self, y: SurvivalLabels, n: int, times: tuple[Floats, Floats, Floats]) -> Floats:

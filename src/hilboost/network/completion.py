@@ -337,7 +337,7 @@ def _features(X: Any) -> Any:
     and its kernel is dense as well.
     """
     X = without_sparse(X, "X")
-    if columns_of(X) is None and not isinstance(X, np.ndarray):
+    if columns_of(X) is None:
         X = as_array(X, "X")
     if len(X.shape) != 2:
         raise InvalidData(f"X must be a matrix with one row per vertex; got shape {X.shape}.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,12 @@ from numpy.typing import NDArray
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter, counted, first_true, shown
 from hilboost.core.plain_values import as_list, as_python, is_array_or_list, is_integer, is_pair
-from hilboost.tables.arrays import columns_of, n_rows, without_frame, without_mask
+from hilboost.tables.arrays import (
+    columns_of,
+    n_rows,
+    without_frame,
+    without_mask,
+)
 
 _NO_NUMBERS = (str, bytes, complex, np.datetime64, np.timedelta64)
 
@@ -172,7 +177,7 @@ def as_strings(labels: object, what: str = "Y", of_tokens: bool | None = None) -
     return objects
 
 
-def is_sequence(label: object) -> bool:
+def is_sequence(label: object) -> TypeGuard[Sequence[Any]]:
     """Whether a label is a list, a tuple or an array (n,)."""
     return is_array_or_list(label) and getattr(label, "ndim", 1) == 1
 
@@ -252,7 +257,7 @@ def _as_graph(label: object, where: str) -> Graph:
 
 
 def _as_edge(given: object, n_nodes: int, where: str) -> tuple[int, int]:
-    ends = given.tolist() if isinstance(given, np.ndarray) else given
+    ends = list(given) if is_sequence(given) else None
     if not is_pair(ends) or not all(map(is_integer, ends)):
         raise InvalidData(
             f"an edge of {where} is {given!r:.60}; each edge must be a pair of node indices."

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from numbers import Real
 from typing import Any, Protocol
 
 import numpy as np
@@ -104,8 +103,6 @@ class SimilarityFunction:
                 f"{WHAT} failed for {_pair(i, a, j, b)}: {type(error).__name__}: {error}. It must "
                 "accept any two labels."
             ) from error
-        if isinstance(answer, Real):
-            return float(answer)
         try:
             number = as_numbers(answer)
         except (TypeError, ValueError):

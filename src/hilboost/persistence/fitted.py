@@ -286,8 +286,7 @@ def _optional_values() -> dict[str, Any]:
     return {f.name: f.default for f in fields(ResolvedParameters) if f.default is not MISSING}
 
 
-_LEAST: dict[str, int] = dict.fromkeys(("n_estimators", "cv_folds", "n_iter_no_change"), 1)
-_LEAST |= {"n_shards": 1, "max_leaf_nodes": 2}
+_FEWEST_LEAVES = 2
 _POSITIVE = ("learning_rate", "max_features", "subsample")
 _SHARES = ("max_features", "subsample")
 
@@ -301,7 +300,8 @@ def resolved_from_file(entry: Any) -> ResolvedParameters:
     for name, kind in kinds.items():
         value = entry[name]
         known = type(value) is kind or (kind is float and type(value) is int)
-        require(known and _LEAST.get(name, 0) <= value < np.inf, f"{name} of chosen")
+        least = _FEWEST_LEAVES if name == "max_leaf_nodes" else int(kind is int)
+        require(known and least <= value < np.inf, f"{name} of chosen")
         require(value > 0 or name not in _POSITIVE, f"{name} of chosen")
         require(value <= 1 or name not in _SHARES, f"{name} of chosen")
     return ResolvedParameters(**entry)

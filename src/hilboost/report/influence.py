@@ -78,7 +78,7 @@ def importance_facts(model: Any, columns: Columns, target: Target) -> dict[str, 
     sample, drawn = columns.rows(rows), target.rows(rows)
 
     source = sample.source
-    is_array = isinstance(source, np.ndarray)
+    is_array = not sample.is_frame
     # Permute row numbers: scikit-learn refuses arrays with infinite values.
     table = np.tile(np.arange(len(rows))[:, None], d) if is_array else source
 

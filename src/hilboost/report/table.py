@@ -68,17 +68,21 @@ class Columns:
         """Number of rows."""
         return len(self.source)
 
+    @property
+    def is_frame(self) -> bool:
+        """Whether the table is a pandas frame, and not an array."""
+        return is_pandas(self.source)
+
     def raw(self, number: int) -> Any:
         """Return a column as stored in the table."""
-        is_frame = is_pandas(self.source)
-        return self.source.iloc[:, number] if is_frame else self.source[:, number]
+        return self.source.iloc[:, number] if self.is_frame else self.source[:, number]
 
     def values(self, number: int) -> NDArray[Any]:
         """Return a column, (n,): float64 with NaN, or objects with ``None``, for missing values."""
         column = self.raw(number)
         kind = getattr(column.dtype, "kind", "O")
         if kind in "iufb" and getattr(column.dtype, "name", "") != "category":
-            if not isinstance(column.dtype, np.dtype):
+            if self.is_frame:
                 return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
             return np.asarray(column, dtype=np.float64)
         objects = np.asarray(column, dtype=object)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from hilboost.core.errors import InvalidData
+from hilboost.core.plain_values import is_array_or_list
 from hilboost.tables.columns import are_rounded
 
 
@@ -58,11 +59,11 @@ def without_mask(values: object) -> Any:
     Masked numbers become NaN, which converts integers to floats; other masked values, and masked
     integers of arrays with some beyond 2**53, become ``None``.
     """
-    if isinstance(values, (list, tuple)) and any(isinstance(v, np.ma.MaskedArray) for v in values):
+    if isinstance(values, (list, tuple)) and any(map(np.ma.isMaskedArray, values)):
         rows = [np.ma.asarray(row) for row in values]
         if len({row.shape for row in rows}) == 1:
             values = np.ma.stack(rows)
-    if not isinstance(values, np.ma.MaskedArray):
+    if not np.ma.isMaskedArray(values):
         return values
     data, mask = np.asarray(values.data), np.ma.getmaskarray(values)
     if data.dtype.kind in "VmM" or not mask.any():
@@ -78,7 +79,7 @@ def without_mask(values: object) -> Any:
 
 def refuse_dates_and_complex(values: object, what: str) -> None:
     """Reject dates, times, durations, and complex numbers, which NumPy would cast to floats."""
-    if isinstance(values, (list, tuple)):
+    if is_array_or_list(values):
         try:
             values = np.asarray(values)
         except (TypeError, ValueError):  # rows of different lengths

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
-from hilboost.core.plain_values import is_boolean
+from hilboost.core.plain_values import is_boolean, is_integer
 from hilboost.tables.blocks import DenseTable
 from hilboost.tables.columns import Labels, Numbers, ReadColumn, kind_of, read_objects
 from hilboost.tables.number_text import is_numeric
@@ -163,10 +162,10 @@ def _levels(labels: Labels, name: object) -> tuple[Level, ...]:
 def _plain(value: Any) -> Level:
     """Convert text or a number to the built-in Python type, also from a subclass of it."""
     if isinstance(value, str):
-        return value if type(value) is str else str.__str__(value)
+        return str.__str__(value)
     if is_boolean(value):
         return bool(value)
-    return int(value) if isinstance(value, Integral) else float(value) + 0.0  # one zero
+    return int(value) if is_integer(value) else float(value) + 0.0  # one zero
 
 
 def _codes(labels: Labels, column: Column) -> Floats:

@@ -7,10 +7,10 @@ come from each library's own dictionary encoding.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Set, ValuesView
+from collections.abc import Iterator, Mapping, Sequence, Set, ValuesView
 from dataclasses import dataclass, replace
+from functools import singledispatch
 from io import IOBase
-from numbers import Real
 from os import PathLike, fsdecode
 from typing import Any
 
@@ -25,7 +25,7 @@ from hilboost.core.errors import (
     with_article,
 )
 from hilboost.core.labels import is_pandas
-from hilboost.core.plain_values import is_array_or_list
+from hilboost.core.plain_values import is_array_or_list, is_boolean, is_number
 from hilboost.tables.arrays import (
     fields_of,
     how_to_read_file,
@@ -66,9 +66,13 @@ def read_table(X: object) -> Table | None:
 
     Returns ``None`` for numeric arrays, and for anything that is not a table.
     """
-    _refuse_records(X)
     if isinstance(X, (list, tuple)):
         return _of_list(X)
+    remedy = _remedy(X)
+    if remedy:
+        raise InvalidType(f"X is {with_article(type(X).__name__)}; {remedy}.")
+    if fields_of(X) is not None:
+        raise InvalidType(f"X is a structured array; {_AS_FRAME}.")
     refuse_dates_and_complex(X, "X")
     frame = None if isinstance(X, np.ndarray) else _frame(X)
     if frame is None:
@@ -78,30 +82,36 @@ def read_table(X: object) -> Table | None:
     return Table(text_names(names), columns, len(frame))
 
 
-def _refuse_records(X: object) -> None:
-    """Reject dicts, lists of dicts, and structured arrays."""
-    if isinstance(X, Mapping):
-        what = "a dict"
-    elif fields_of(X) is not None:
-        what = "a structured array"
-    elif isinstance(X, (list, tuple)) and len(X) and isinstance(X[0], Mapping):
-        what = f"a {type(X).__name__} of dicts"
-    elif isinstance(X, Iterator | ValuesView | IOBase | PathLike | bytes):
-        raise InvalidType(f"X is {with_article(type(X).__name__)}; {_how_to_read(X)}.")
-    else:
-        return
-    raise InvalidType(
-        f"X is {what}; pass a data frame, for instance pandas.DataFrame(X), or rows of strings "
-        "and numbers."
-    )
+_AS_FRAME = "pass a data frame, for instance pandas.DataFrame(X), or rows of strings and numbers"
 
 
-def _how_to_read(X: object) -> str:
-    """Return how to get a table from an object that gives its rows one after the other."""
+@singledispatch
+def _remedy(X: object) -> str:
+    """Return how to get a table from an object that is none; empty if it may be one."""
+    return ""
+
+
+@_remedy.register
+def _(X: Mapping) -> str:
+    return _AS_FRAME
+
+
+@_remedy.register
+def _(X: PathLike) -> str:
+    return how_to_read_file(fsdecode(X))
+
+
+@_remedy.register(IOBase)
+@_remedy.register(bytes)
+def _(X: object) -> str:
+    return how_to_read_file("")
+
+
+@_remedy.register(Iterator)
+@_remedy.register(ValuesView)
+def _(X: object) -> str:
     package = type(X).__module__.partition(".")[0]
-    if isinstance(X, PathLike):
-        return how_to_read_file(fsdecode(X))
-    if isinstance(X, IOBase | bytes) or package in ("csv", "_csv"):
+    if package in ("csv", "_csv"):
         return how_to_read_file("")
     if package == "pandas":
         return "pass pandas.concat(X), or write it as Parquet for hilboost.stream.fit"
@@ -137,7 +147,9 @@ def _of_objects(X: np.ndarray) -> Table:
     return Table(None, columns, len(X))
 
 
-def _of_list(X: object) -> Table | None:
+def _of_list(X: Sequence[Any]) -> Table | None:
+    if len(X) and isinstance(X[0], Mapping):
+        raise InvalidType(f"X is a {type(X).__name__} of dicts; {_AS_FRAME}.")
     try:
         array = np.asarray(X)
     except (ValueError, TypeError):  # rows of different lengths
@@ -390,7 +402,7 @@ def _array_of(series: Any, what: str) -> Any:
         exact = numbers.kind == "b" and not np.isnan(numbers.values).any()
         return numbers.values.astype(bool) if exact else numbers.values
     labels = read.as_labels()
-    all_numbers = all(isinstance(level, (Real, np.bool_)) for level in labels.distinct)
+    all_numbers = all(is_number(level) or is_boolean(level) for level in labels.distinct)
     if all_numbers and (labels.codes >= 0).all():
         return np.array(labels.distinct)[labels.codes]
     return np.array([*labels.distinct, None], dtype=object)[labels.codes]

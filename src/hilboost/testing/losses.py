@@ -9,7 +9,6 @@ import numpy as np
 from hilboost.core.dtypes import Floats
 from hilboost.core.gradients import Gradients
 from hilboost.core.loss import Loss
-from hilboost.core.loss_kinds import AdaptiveLoss
 from hilboost.core.target import Target
 from hilboost.estimators import BoostingClassifier, BoostingRegressor
 from hilboost.losses.registry import gives_probabilities
@@ -115,8 +114,7 @@ class LossContract(GradientContract, BoostingContract):
     @classmethod
     def of(cls, part: Any, *arrays: Any, **attributes: Any) -> Self:
         """Create the contract tests of a loss; one that adapts to the data may rise in a stage."""
-        monotone = not isinstance(part, AdaptiveLoss)
-        return super().of(part, *arrays, **{"monotone": monotone, **attributes})
+        return super().of(part, *arrays, **{"monotone": not part.adaptive, **attributes})
 
     def targets(self, rng: np.random.Generator, n: int) -> Any:
         """Draw valid targets; by default normal random numbers, or codes of two classes.

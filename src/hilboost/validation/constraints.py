@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from hilboost.core.errors import InvalidParameter, counted, first_few, first_true, shown
-from hilboost.core.plain_values import all_text
+from hilboost.core.plain_values import all_text, as_python, is_plain
 from hilboost.tables.schema import positions
 
 
@@ -89,7 +89,7 @@ def _group(given: object, number: int, d: int, names: Sequence[str] | None) -> t
 
 def plain_constraint(given: Any) -> Any:
     """Convert a constraint to lists, dicts, strings and integers, for model files."""
-    if given is None or isinstance(given, str):
+    if is_plain(given):
         return given
     if isinstance(given, Mapping):
         return {str(name): int(direction) for name, direction in given.items()}
@@ -98,5 +98,4 @@ def plain_constraint(given: Any) -> Any:
 
 def _plain_group(columns: Iterable[Any]) -> list[int | str]:
     """Columns by index, then columns by name."""
-    by_name = sorted(column for column in columns if isinstance(column, str))
-    return [*sorted(int(column) for column in columns if not isinstance(column, str)), *by_name]
+    return sorted(map(as_python, columns), key=lambda column: (isinstance(column, str), column))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Collection, Sequence, Sized
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -265,8 +264,8 @@ def _refuse_objects(y: np.ndarray) -> None:
     """Reject an array of objects that are not text, and name the dtype to which to convert it."""
     if y.dtype.kind != "O" or all(isinstance(label, str | Collection) for label in y):
         return
-    kinds: Any = {"bool": (bool, np.bool_), "int": Integral, "float": Real, "str": object}
-    dtype = next(name for name, kind in kinds.items() if all(isinstance(x, kind) for x in y))
+    common = np.result_type(*set(map(type, y.tolist()))).kind
+    dtype = {"b": "bool", "i": "int", "u": "int", "f": "float"}.get(common, "str")
     odd = next(label for label in y if not isinstance(label, str))
     raise InvalidData(
         f"Unknown label type: y has dtype object and contains {shown(odd)} "
