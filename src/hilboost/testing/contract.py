@@ -129,9 +129,8 @@ def ensure_close(
 ) -> None:
     """Raise an error unless two arrays have the same shape and nearly equal entries.
 
-    ``sentence``: first sentence of the message. ``rtol``: tolerances as in :func:`numpy.allclose`;
-    if both are 0, the entries must be equal. ``atol``: tolerances as in :func:`numpy.allclose`; if
-    both are 0, the entries must be equal.
+    ``sentence``: first sentence of the message. ``rtol`` and ``atol``: tolerances as in
+    :func:`numpy.allclose`; if both are 0, the entries must be equal.
     """
     found, expected = np.asarray(found), np.asarray(expected)
     said = f"{sentence} The shape is {found.shape}; expected {expected.shape}."
