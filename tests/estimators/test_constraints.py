@@ -243,6 +243,10 @@ def test_names_and_numbers_are_the_same_constraint():
         BoostingRegressor(interaction_cst=[["d"]]).fit(X, y)
     with pytest.raises(InvalidParameter, match=r"'a' at position 0; .*, such as \[{'a', 'b'}\]"):
         BoostingRegressor(interaction_cst=["a", "b"]).fit(X, y)
+    with pytest.raises(InvalidParameter, match=r"\[True, False, True\] at position 0; each entry"):
+        BoostingRegressor(interaction_cst=[[True, False, True]]).fit(X, y)  # a mask of columns
+    with pytest.raises(InvalidParameter, match="columns that X does not have: True"):
+        BoostingRegressor(monotonic_cst={True: 1}).fit(X, y)
     Z = X.rename(columns={"a": "scaler__Clay %", "b": "Distance km"})
     for name, remedy in [
         ("Clay %", "write 'scaler__Clay %', or set verbose_feature_names_out=False in the Column"),

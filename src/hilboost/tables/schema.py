@@ -145,7 +145,7 @@ def positions(
     by_name = {name: k for k, name in enumerate(names or ())}
     columns = list(wanted)
     found = [
-        column if isinstance(column, (int, np.integer)) and 0 <= column < d else by_name.get(column)
+        column if is_integer(column) and 0 <= column < d else by_name.get(column)
         for column in columns
     ]
     unknown = [one for one, k in zip(columns, found, strict=True) if k is None]

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 from hilboost.core.errors import InvalidParameter, counted, first_few, first_true, shown
-from hilboost.core.plain_values import all_text, as_python, is_plain
+from hilboost.core.plain_values import all_text, as_python, is_integer, is_plain
 from hilboost.tables.schema import positions
 
 
@@ -78,7 +77,7 @@ def interaction_groups(
 
 def _group(given: object, number: int, d: int, names: Sequence[str] | None) -> tuple[int, ...]:
     columns = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else None
-    if columns is None or not all(isinstance(column, Integral | str) for column in columns):
+    if columns is None or not all(is_integer(one) or isinstance(one, str) for one in columns):
         example = "{0, 1}" if names is None else f"{{{', '.join(map(repr, names[:2]))}}}"
         raise InvalidParameter(
             f"interaction_cst has {shown(given)} at position {number}; each entry must be a "
