@@ -155,6 +155,16 @@ def _read_parquet(path: Path) -> "pd.DataFrame":
         raise CliError(f"'{path}' is not a valid Parquet table: {detail}.") from None
 
 
+def _sample(path: Path, data: bytes | None, packed: bool, encoding: str) -> bytes:
+    """Return the first bytes of a file without NUL bytes; none of an archive."""
+    if files.is_archive(path, data, packed):
+        return b""
+    if "16" not in encoding:
+        files.refuse_nul(path, data, packed)
+    with files.open_csv(path, data, packed) as source:
+        return bytes(source.read(SAMPLE))
+
+
 def _read_csv(
     path: Path, text: Collection[str], dialect: Dialect, settled: Collection[str] | None
 ) -> tuple["pd.DataFrame", Dialect]:
@@ -169,13 +179,7 @@ def _read_csv(
     packed = head.startswith(files.GZIP)
     encoding = dialect.encoding or "utf-8"
     try:
-        sample = b""
-        if not files.is_archive(path, data, packed):
-            if "16" not in encoding:
-                files.refuse_nul(path, data, packed)
-            with files.open_csv(path, data, packed) as source:
-                sample = source.read(SAMPLE)
-        found = detected(path, sample, dialect)
+        found = detected(path, _sample(path, data, packed, encoding), dialect)
         encoding = found.encoding or encoding
         form: dict[str, Any] = {"sep": found.sep, "encoding": found.encoding}
         with warnings.catch_warnings():
