@@ -49,23 +49,22 @@ class RotationPlan:
     def of(
         cls,
         parameters: Mapping[str, Any],  # as given by the user
-        # for a continued fit, with the number of shards after its stages
         resolved: ResolvedParameters,
         learner: Learner,
         n: int,
         n_folds: int,
-        continued: bool,
+        before: ResolvedParameters | None,  # those of the fit that is continued, after its stages
     ) -> Self:
         """Plan the shards of a fit to n rows."""
-        if not is_auto(parameters["n_shards"]):
-            n_shards = int(parameters["n_shards"])
-            _check(n_shards, learner, n)
-            return cls(n_shards, n_shards)
+        given = parameters.get("n_shards", 1)  # which some estimators do not have
+        if not is_auto(given):
+            _check(int(given), learner, n)
+            return cls(int(given), int(given))
         at_start = 1
         if n_folds == 1 and learner.capabilities.row_division is not None:
             at_start = most_shards(n, resolved.max_leaf_nodes)
-        goes_on = continued and at_start % resolved.n_shards == 0
-        return cls(at_start, resolved.n_shards if goes_on else at_start, adapts=True)
+        goes_on = before is not None and at_start % before.n_shards == 0
+        return cls(at_start, before.n_shards if before and goes_on else at_start, adapts=True)
 
     def order(self, n: int, seed: int) -> NDArray[np.intp] | None:
         """Rows in the order of their shards, (n,); ``None`` for the given order."""

@@ -74,7 +74,6 @@ OF_TREES = (  # which other learners ignore
 WITHOUT: dict[str, Any] = {
     "multi_output": "separate",
     "sketch": None,
-    "n_shards": 1,
     "target_encoding": False,
 }
 """Parameters that estimators of one output, or of targets without a mean, do not have."""

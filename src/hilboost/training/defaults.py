@@ -109,7 +109,6 @@ def resolve(
         "subsample": 0.8 if careful and not fit.two_classes else 1.0,
         "cv_folds": _n_folds(rows * fit.n_trees * d, fit.n_trees, parameters.get("time_budget")),
         "n_iter_no_change": 100 if careful and fit.noisy else 30 if careful else 20,
-        "n_shards": 1,
     }
     if careful and not (fit.coupled or fit.scaled or fit.ranks) and is_wide(n, d):
         chosen["max_leaf_nodes"], chosen["max_features"] = _LEAVES_OF_WIDE, _SHARE_OF_WIDE

@@ -104,7 +104,7 @@ def table_recipe(
     n_folds = max(1, len(splits) - last_is_model(splits, data.target))
     rotation = RotationPlan.of(
         *(parameters, resolved, learner, data.target.n_rows, max(1, len(splits))),
-        continued=continuation is not None,
+        None if continuation is None else continuation.resolved or resolved,
     )
     if (order := rotation.order(len(data.X), seed)) is not None:
         data = data.rows(order, _may_stay_in_place(learner, data))
