@@ -53,7 +53,7 @@ class RotationPlan:
         learner: Learner,
         n: int,
         n_folds: int,
-        before: ResolvedParameters | None,  # those of the fit that is continued, after its stages
+        before: ResolvedParameters | None,  # of the fit that is continued, after its stages
     ) -> Self:
         """Plan the shards of a fit to n rows."""
         given = parameters.get("n_shards", 1)  # which some estimators do not have

@@ -87,7 +87,7 @@ _AS_FRAME = "pass a data frame, for instance pandas.DataFrame(X), or rows of str
 
 @singledispatch
 def _remedy(X: object) -> str:
-    """Return how to get a table from an object that is none; empty if it may be one."""
+    """Return how to get a table from an object of another kind; empty if it may be a table."""
     return ""
 
 

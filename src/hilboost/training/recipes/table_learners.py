@@ -61,7 +61,7 @@ def mixed(given: Sequence[Any], make: Callable[[Any], Learner]) -> Learner:
 
 
 def learner_of(given: Any, names: tuple[str, ...], together: bool = False) -> Learner:
-    """Return a learner as it is, and wrap a regressor; ``names`` are those of other learners."""
+    """Return a learner as it is, and wrap a regressor; ``names`` name the other learners."""
     if isinstance(given, Learner):
         return given
     check_regressor(given, names)
