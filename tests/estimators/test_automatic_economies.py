@@ -91,9 +91,8 @@ def test_an_uncertain_gain_of_the_first_member_does_not_end_the_attempt(gain, er
     assert not Blend(np.array([[1.0], [0.0]]), *of_one).is_promising
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("callbacks", [[], [lambda event: None]])
-def test_the_stages_of_a_settled_choice_are_those_of_the_fit(callbacks, monkeypatch):
+def _stages_begun(monkeypatch):
+    """Note the number of stages with which each run of the loop begins."""
     begun, boost = [], race.boost
 
     def noted(config, target, state, *rest):
@@ -102,12 +101,59 @@ def test_the_stages_of_a_settled_choice_are_those_of_the_fit(callbacks, monkeypa
 
     for module in (race, train):
         monkeypatch.setattr(module, "boost", noted)
+    return begun
+
+
+def _same_fit(model, usual, inputs):
+    np.testing.assert_array_equal(model.predict(inputs), usual.predict(inputs))
+    for name in ("train", "validation"):
+        np.testing.assert_array_equal(
+            getattr(model.history_, name), getattr(usual.history_, name), err_msg=name
+        )
+    assert model.history_.metrics.keys() == usual.history_.metrics.keys()
+    for name, values in model.history_.metrics.items():
+        np.testing.assert_array_equal(values, usual.history_.metrics[name])
+    assert len(model.history_.seconds) == len(usual.history_.seconds)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("callbacks", [[], [lambda event: None]])
+def test_the_stages_of_a_settled_choice_are_those_of_the_fit(callbacks, monkeypatch):
+    begun = _stages_begun(monkeypatch)
     monkeypatch.setattr(race, "_LONG_RACE", 0.0)
     settings = {"cv_folds": 1, "n_estimators": 150, "random_state": 0}
     model = BoostingRegressor(**settings).fit(X, BOTH, callbacks=callbacks)
     assert begun == [0, 0 if callbacks else 100]  # callbacks see every stage
     usual = BoostingRegressor(**settings, max_features=1.0, max_leaf_nodes=31).fit(X, BOTH)
-    np.testing.assert_array_equal(model.predict(X), usual.predict(X))
-    np.testing.assert_array_equal(model.history_.train, usual.history_.train)
-    np.testing.assert_array_equal(model.history_.validation, usual.history_.validation)
-    assert len(model.history_.seconds) == len(usual.history_.seconds)
+    _same_fit(model, usual, X)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("learner", "n", "n_kept"),
+    [("auto", 2500, 20), ("tree", 2500, 20), ("tree", 230_000, 80)],  # so many in turn
+)
+@pytest.mark.parametrize("callbacks", [[], [lambda event: None]])
+def test_the_stages_of_the_best_trial_run_are_those_of_the_fit(
+    learner, n, n_kept, callbacks, monkeypatch
+):
+    rng = np.random.default_rng(1)
+    inputs = rng.uniform(-2, 2, size=(n, 4))
+    y = np.sin(4 * inputs[:, 0]) * np.sin(4 * inputs[:, 1]) + rng.normal(size=n) / 5
+    begun = _stages_begun(monkeypatch)
+    settings = {"cv_folds": 1, "n_estimators": 80, "random_state": 0, "learner": learner}
+    settings |= {"eval_metric": "mae"} if learner == "tree" else {}
+    model = BoostingRegressor(**settings).fit(inputs, y, callbacks=callbacks)
+    assert begun[-1] == (0 if callbacks else n_kept)
+    chosen = model.fitted_.resolved
+    usual = BoostingRegressor(**settings, max_features=chosen.max_features).fit(inputs, y)
+    _same_fit(model, usual, inputs)
+
+
+def test_trial_runs_with_another_learning_rate_are_not_the_start(monkeypatch):
+    begun = _stages_begun(monkeypatch)
+    settings = {"cv_folds": 1, "n_estimators": 60, "learner": "tree", "random_state": 0}
+    model = BoostingRegressor(**settings, learning_rate=0.2).fit(X, BOTH)
+    assert len(begun) > 1
+    assert begun[-1] == 0
+    assert model.fitted_.resolved.learning_rate == 0.2

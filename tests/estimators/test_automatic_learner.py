@@ -213,7 +213,7 @@ def test_long_trial_runs_are_left_out_beside_a_far_better_kernel_machine(monkeyp
     def raced(*_):
         raise Raced
 
-    monkeypatch.setattr("hilboost.training.race.best_candidate", raced)
+    monkeypatch.setattr("hilboost.training.race.best_trial", raced)
     with pytest.raises(Raced):
         BoostingRegressor(**FEW).fit(X, SMOOTH)  # short runs
     monkeypatch.setattr(race, "_LONG_RACE", 0.0)

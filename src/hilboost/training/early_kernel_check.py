@@ -8,7 +8,8 @@ from hilboost.backends.work_clock import working_seconds
 from hilboost.core.callback import Event
 from hilboost.learners.kernel_machine.metric_learner import MetricKernelLearner
 from hilboost.training.budget import in_time
-from hilboost.training.mixture import FIRST_LOOK, KernelTrial
+from hilboost.training.mixture import KernelTrial
+from hilboost.training.race import FIRST_LOOK
 from hilboost.training.recipe import Outcome
 from hilboost.training.run import FitRun, OutOfTime, Pace
 

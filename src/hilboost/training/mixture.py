@@ -37,10 +37,10 @@ from hilboost.training.kernel_candidates import (
     OwnCenters,
     SharedCenters,
 )
+from hilboost.training.race import FIRST_LOOK
 from hilboost.training.recipe import Outcome
 from hilboost.training.run import FitRun
 
-FIRST_LOOK = 100  # stages, after which the gain of a kernel machine may be obvious
 _SHARE_OF_OTHERS = 0.35  # of the time of the first machine, if they share their centers
 _LARGE_GAIN = 0.2  # by which it is
 _ERRORS_OF_LARGE_GAIN = 2.0

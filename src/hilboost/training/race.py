@@ -22,6 +22,7 @@ from hilboost.training.run import FitRun
 
 _STAGES = 200
 _FIRST_STAGES = 50
+FIRST_LOOK = 100  # stages, after which the gain of a kernel machine may be obvious
 _RATE = 0.1
 _FINALISTS = 2
 _PATIENCE = 15
@@ -52,6 +53,7 @@ class Trial:
     state: TrainingState
     validation: Validation | None
     is_apart: bool  # whether it may run beside others
+    is_taken_back: bool = False
 
     @classmethod
     def of(
@@ -90,19 +92,39 @@ class Trial:
         )
         return cls(fit, candidate, short, trial, held, is_apart)
 
+    @property
+    def may_become_start(self) -> bool:
+        """Whether a fit with these settings would begin with the stages of this run."""
+        initial, recipe = self.fit.initial, self.fit.recipe
+        state, config = initial.state, recipe.config
+        is_single = len(state.members) == 1 and not initial.others and state.rotation is None
+        is_same = self.config.learning_rate == config.learning_rate and not config.takes_snapshots
+        is_passed = recipe.choices.kernel_part is not None and self.n_stages > FIRST_LOOK
+        is_here = self.is_going_on and not (is_passed or self.is_taken_back)
+        return is_single and is_same and is_here and len(config.learner.parts) == 1
+
     def becomes_start(self) -> None:
-        """Begin the fit with the stages of this run, which have its learning rate."""
+        """Begin the fit with the stages of this run."""
         initial, state = self.fit.initial, self.fit.initial.state
-        state.members = self.state.members
+        state.members, state.metrics = self.state.members, self.state.metrics
         state.train, state.validation = self.state.train, self.state.validation
         state.seconds = self.state.seconds
         if initial.validation is not None and self.validation is not None:
             initial.validation.raw[:] = self.validation.raw
 
-    @property
-    def loss(self) -> float:
-        """The lowest held-out loss so far, plus the margins."""
-        losses = [loss for loss in self.config.watched(self.state) if math.isfinite(loss)]
+    def take_back(self) -> None:
+        """Overwrite the predictions by those before the first stage."""
+        member, target, held = self.state.members[0], self.fit.recipe.data.target, self.validation
+        if self.state.rotation is None:
+            member.raw[:] = target.starting_raw(member.initial_raw)
+        if held is not None:
+            held.raw[:] = held.target.starting_raw(member.initial_raw)
+        self.is_taken_back = True
+
+    def loss(self, n_stages: int) -> float:
+        """The lowest held-out loss of the first stages, plus the margins."""
+        watched = self.config.watched(self.state)[: n_stages + 1]
+        losses = [loss for loss in watched if math.isfinite(loss)]
         if not losses:
             return math.inf
         least, candidate = min(losses), self.candidate
@@ -135,50 +157,68 @@ class Trial:
 def settled(run: FitRun, is_new: bool, is_observed: bool) -> Recipe:
     """Return the recipe that keeps the time budget, with the best of the candidates if ``is_new``.
 
-    ``is_observed``: whether something must see every stage of the fit.
+    The stages of its trial run are those of a fit with a single member, unless something must see
+    every stage (``is_observed``).
     """
     if run.clock.budget is not None:
         run = replace(run, recipe=paced(run))
     if not is_new or not run.recipe.choices.candidates:
         return run.recipe
-    winner = settled_candidate(run, is_observed)
-    if winner is None:
+    look = first_look(run)
+    if look is not None and leads_far(run, look):
+        winner = look
+    else:
         with run.initial.phases("comparing settings", partial(seconds_of_trials, run.recipe)):
-            winner = best_candidate(run)
-    config = replace(run.recipe.config, learner=winner.learner)
-    return replace(run.recipe, config=config, resolved=winner.resolved)
+            winner = best_trial(run, look)
+    if winner.may_become_start and not is_observed:
+        winner.becomes_start()
+    else:
+        winner.take_back()
+    config = replace(run.recipe.config, learner=winner.candidate.learner)
+    return replace(run.recipe, config=config, resolved=winner.candidate.resolved)
 
 
-def settled_candidate(run: FitRun, is_observed: bool) -> Candidate | None:
-    """Return settings that need no long trial runs, if a kernel machine is far better than trees.
+def first_look(run: FitRun) -> Trial | None:
+    """Run the candidate that suits a good kernel machine, if comparing all of them takes long.
 
-    A small kernel machine is compared with the first stages of trees.  Beside a good one, trees
-    need only few stages, and the weakest penalty lets them learn most.  Short runs take less time
-    than finding out.  The stages of a single member remain, unless the fit ``is_observed``.
+    Beside a kernel machine that is far better, trees need only few stages, and the weakest penalty
+    lets them learn most.
     """
-    recipe, initial = run.recipe, run.initial
-    part, resolved = recipe.choices.kernel_part, recipe.resolved
-    if part is None or resolved is None or seconds_of_trials(recipe) < _LONG_RACE:
+    recipe, resolved = run.recipe, run.recipe.resolved
+    is_long = seconds_of_trials(recipe) >= _LONG_RACE
+    if recipe.choices.kernel_part is None or resolved is None or not is_long:
         return None
-    from hilboost.training.budget import hasty  # not for trees alone
-    from hilboost.training.mixture import FIRST_LOOK, KernelTrial
 
     def preference(one: Candidate) -> tuple[bool, float, float]:
         own = one.resolved
         is_usual = own.max_leaf_nodes == resolved.max_leaf_nodes
         return is_usual, own.max_features, -own.l2_regularization
 
-    found = max(recipe.choices.candidates, key=preference)
-    trial = Trial.of(run, found, recipe.config)
+    trial = Trial.of(run, max(recipe.choices.candidates, key=preference), _short(recipe))
     trial.run(min(recipe.config.n_stages, FIRST_LOOK))
-    members = [*trial.state.members, *initial.state.members[1:]]
+    return trial
+
+
+def leads_far(run: FitRun, look: Trial) -> bool:
+    """Whether a small kernel machine is far better than the stages of a run."""
+    part, initial = run.recipe.choices.kernel_part, run.initial
+    if part is None:
+        return False
+    from hilboost.training.budget import hasty  # not for trees alone
+    from hilboost.training.mixture import KernelTrial
+
+    members = [*look.state.members, *initial.state.members[1:]]
     shown = replace(initial, state=replace(initial.state, members=members))
-    if not KernelTrial(replace(run, initial=shown), hasty(part)).leads:
-        return None
-    is_single = len(initial.state.members) == 1 and not initial.others
-    if is_single and trial.is_going_on and not is_observed:
-        trial.becomes_start()
-    return found
+    return KernelTrial(replace(run, initial=shown), hasty(part)).leads
+
+
+def _short(recipe: Recipe) -> BoostingConfig:
+    """The configuration of trial runs; those of a single member may become the start of the fit."""
+    config = recipe.config
+    if recipe.n_folds == 1 and recipe.choices.learning_rate:
+        return config
+    stopping = config.stopping and replace(config.stopping, patience=_PATIENCE)
+    return replace(config, learning_rate=_RATE, stopping=stopping)
 
 
 def seconds_of_trials(recipe: Recipe) -> float:
@@ -205,56 +245,53 @@ def n_trial_stages(recipe: Recipe) -> int:
     return _n_stages(len(recipe.choices.candidates), *_lengths(recipe))
 
 
-def best_candidate(run: FitRun) -> Candidate:
-    """Return the candidate with the lowest held-out loss in a short run.
+def best_trial(run: FitRun, look: Trial | None = None) -> Trial:
+    """Return the run of the candidate with the lowest held-out loss; ``look`` is one of them.
 
     For example, the best number of columns per node depends less on the size of the table than on
     its content: a strong interaction among noise columns, or many redundant columns.  All runs use
     the same held-out part: the first fold, or the validation rows.  After a quarter of the stages,
     only the best two candidates continue (successive halving), until one of them leads by far.
     """
-    recipe, config = run.recipe, run.recipe.config
-    short = replace(
-        config,
-        learning_rate=_RATE,
-        stopping=config.stopping and replace(config.stopping, patience=_PATIENCE),
-    )
+    recipe, config = run.recipe, _short(run.recipe)
+    candidates, n_rows = recipe.choices.candidates, recipe.data.target.n_rows
     first, most = (min(config.n_stages, length) for length in _lengths(recipe))
-    n_rows = recipe.data.target.n_rows
-    if len(recipe.choices.candidates) <= _FINALISTS and n_rows > _MANY_ROWS:
-        return _best_one_by_one(run, short, most)
+    if len(candidates) <= _FINALISTS and n_rows > _MANY_ROWS:
+        return _best_one_by_one(run, config, most)
     # Stages of few trees leave threads to other runs.
     team = run.team if recipe.n_outputs >= run.team.n_threads else ThreadTeam(1)
-    found = [Trial.of(run, candidate, short, team=team) for candidate in recipe.choices.candidates]
+    found = [
+        look
+        if look is not None and candidate is look.candidate
+        else Trial.of(run, candidate, config, team=team)
+        for candidate in candidates
+    ]
     if len(found) > _FINALISTS:
         found = _in_order(found, first)[:_FINALISTS]
     for part, lead in _LEADS if n_rows >= _FEW_ROWS else ():
-        best, second = _in_order(found, most // part)
-        if second.loss - best.loss > lead * abs(best.loss):
-            return best.candidate
-    return _in_order(found, most)[0].candidate
+        n_stages = most // part
+        best, second = _in_order(found, n_stages)
+        if second.loss(n_stages) - best.loss(n_stages) > lead * abs(best.loss(n_stages)):
+            return best
+    return _in_order(found, most)[0]
 
 
-def _best_one_by_one(run: FitRun, config: BoostingConfig, n_stages: int) -> Candidate:
-    """Return the candidate with the lowest loss, from runs that use the same memory in turn."""
-    initial, target, losses = run.initial, run.recipe.data.target, []
-    first, held = initial.state.members[0], initial.validation
+def _best_one_by_one(run: FitRun, config: BoostingConfig, n_stages: int) -> Trial:
+    """Return the run with the lowest loss, of runs that use the same memory in turn."""
+    trials: list[Trial] = []
     for candidate in run.recipe.choices.candidates:
-        trial = Trial.of(run, candidate, config, in_place=True)
-        trial.run(n_stages)
-        losses.append(trial.loss)
-        if initial.state.rotation is None:
-            first.raw[:] = target.starting_raw(first.initial_raw)
-        if held is not None:
-            held.raw[:] = held.target.starting_raw(first.initial_raw)
-    return run.recipe.choices.candidates[losses.index(min(losses))]
+        if trials:
+            trials[-1].take_back()
+        trials.append(Trial.of(run, candidate, config, in_place=True))
+        trials[-1].run(n_stages)
+    return min(trials, key=lambda trial: trial.loss(n_stages))
 
 
 def _in_order(trials: Sequence[Trial], n_stages: int) -> list[Trial]:
     """Continue to a number of stages; the best one comes first."""
     team = trials[0].fit.team if all(trial.is_apart for trial in trials) else ThreadTeam(1)
     team.map(lambda trial: trial.run(n_stages), trials)
-    return sorted(trials, key=lambda trial: trial.loss)
+    return sorted(trials, key=lambda trial: trial.loss(n_stages))
 
 
 def paced(run: FitRun) -> Recipe:
