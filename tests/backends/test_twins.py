@@ -41,7 +41,6 @@ from hilboost.backends.exact_sums import CHUNK, empty_sums, exact
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.base_model import Term
 from hilboost.engine import Forest, Tree
-from hilboost.engine.leaves import grown_tree
 from hilboost.engine.ops.cpu import binned_leaves as compiled_walk
 from hilboost.engine.ops.cpu import (
     binning,
@@ -543,12 +542,14 @@ def test_pack_bins(seed, dtype, d):
 def draw_nodes(rng, n_leaves, d, n_bins):
     """A random binary tree in the fields that growth fills."""
     nodes = np.full((2 * n_leaves - 1, fields.N_NODE_FIELDS), -1, dtype=np.int64)
+    nodes[0, fields.DEPTH] = 0
     open_nodes, n_nodes = [0], 1
     while n_nodes < len(nodes):
         node = open_nodes.pop(int(rng.integers(len(open_nodes))))
         nodes[node, [fields.COLUMN, fields.BIN]] = rng.integers(d), rng.integers(n_bins - 1)
         nodes[node, fields.MISSING_LEFT] = rng.integers(2)
         nodes[node, [fields.LEFT, fields.RIGHT]] = n_nodes, n_nodes + 1
+        nodes[n_nodes : n_nodes + 2, fields.DEPTH] = nodes[node, fields.DEPTH] + 1
         open_nodes += [n_nodes, n_nodes + 1]
         n_nodes += 2
     return nodes
@@ -563,33 +564,19 @@ def test_binned_leaves(seed, with_levels, n_leaves, begin, end):
     n, d, n_bins = 300, 10, 7
     table = draw_bin_table(rng, n, d, n_bins)
     nodes = draw_nodes(rng, n_leaves, d, n_bins)
-    zeros = np.zeros(len(nodes))
-    store = fields.NodeStore(nodes, zeros, zeros, zeros, zeros)
-    tree = compiled_walk.binned_tree(nodes, grown_tree(store, zeros, np.empty(0, np.uint8))[0])
     marked = rng.integers(2, size=d if with_levels else 0).astype(np.uint8)
     left_sets = draw_sets(rng, len(nodes) if with_levels else 0)
-    categories = category_splits.CategorySplits(marked, left_sets)
     is_other = (rng.uniform(size=n) < rng.choice([0.02, 0.5, 1])) & (np.arange(n) // 64 != 2)
+    others = draw_nodes(rng, max(1, n_leaves - 2), d, n_bins)
     for module, keep in compared(compiled_walk, walk_twin):
-        result = np.where(is_other, -1, 77).astype(np.int32)
-        words = np.empty(64, dtype=np.uint64)
-        module.binned_leaves(table, tree, categories, words, begin, end, result)
-        keep(result)
-
-
-@seeded(SEEDS)
-@pytest.mark.parametrize("n_leaves", [1, 2, 6, 31, 64, 90])
-def test_order_leaves(seed, n_leaves):
-    rng = np.random.default_rng(seed)
-    nodes = draw_nodes(rng, n_leaves, 10, 7)
-    zeros, size = np.zeros(len(nodes)), len(nodes)
-    store = fields.NodeStore(nodes, zeros, zeros, zeros, zeros)
-    tree = grown_tree(store, zeros, np.empty(0, np.uint8))[0]
-    inner = (tree.leaf_number < 0) & (n_leaves <= 64)
-    for module, keep in compared(compiled_walk, walk_twin):
-        scratch = compiled_walk.walk_scratch(size + 4)
-        module.order_leaves(tree.child, tree.leaf_number, scratch)
-        keep(scratch.in_order[:n_leaves], scratch.masks[:size][inner])
+        forest, found = compiled_walk.empty_forest(nodes.copy(), d, left_sets), []
+        for own in (nodes, others):  # in the same memory
+            forest.nodes[: len(own)] = own
+            n_used = module.note_tree(len(own), marked, forest)
+            scratch, rows = compiled_walk.block_scratch(n_used), (begin, end)
+            found += [n_used, np.where(is_other, -1, 77).astype(np.int32)]
+            module.binned_leaves(table, forest, n_used, scratch, rows, found[-1])
+        keep(*found)
 
 
 def draw_sets(rng, n_sets):
@@ -691,12 +678,14 @@ def test_add_forest_walk_rows_and_forest_leaves(n, dtype, missing, sets):
 def test_add_forest_on_bins(n, sets, n_bins):
     rng = np.random.default_rng(n)
     forest, table = draw_forest(rng, 10, sets), draw_bin_table(rng, n, 10, n_bins)
-    bins = rng.integers(n_bins - 1, size=len(forest.trees.column)).astype(np.uint8)
+    bins = rng.integers(n_bins - 1, size=len(forest.trees.column)).astype(np.float32)
+    columns = rng.permutation(10)
+    bins[np.isinf(forest.trees.threshold)] = np.inf  # at leaves
     flat = flat_forest(forest)._replace(trees=forest.trees._replace(threshold=bins))
     before = rng.normal(size=(n, 4))
     for module, keep in compared(compiled_walk, walk_twin):
         raw = np.asfortranarray(before)
-        module.add_forest_on_bins(table.words, n_bins - 1, flat, n // 3, n, raw)
+        module.add_forest_on_bins(table, columns, flat, n // 3, n, raw)
         keep(raw)
 
 

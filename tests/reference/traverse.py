@@ -14,7 +14,7 @@ def goes_right(value, node, trees):
     return int(value > trees.threshold[node])
 
 
-def _leaf(x, node, trees):
+def leaf_of(x, node, trees):
     while trees.child[node] != node:
         node = trees.child[node] + goes_right(x[trees.column[node]], node, trees)
     return node
@@ -24,7 +24,7 @@ def add_forest(X, forest, begin, end, has_missing, raw):
     trees, leaves = forest.trees, forest.leaves
     for i in range(begin, end):
         for tree, (width, first) in enumerate(zip(leaves.widths, leaves.first_output, strict=True)):
-            at = leaves.offset[_leaf(X[i], trees.roots[tree], trees)]
+            at = leaves.offset[leaf_of(X[i], trees.roots[tree], trees)]
             raw[i, first : first + width] += leaves.values[at : at + width]
 
 
@@ -47,7 +47,7 @@ def walk_rows(X, trees, thresholds, links, left_sets, values, raw):
 def forest_leaves(X, trees, leaf_number, begin, end, leaf_of_row):
     for i in range(begin, end):
         for tree in range(leaf_of_row.shape[1]):
-            leaf_of_row[i, tree] = leaf_number[_leaf(X[i], trees.roots[tree], trees)]
+            leaf_of_row[i, tree] = leaf_number[leaf_of(X[i], trees.roots[tree], trees)]
 
 
 def mark_left_leaves(roots, children, order, masks):

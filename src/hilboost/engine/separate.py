@@ -19,7 +19,7 @@ from hilboost.engine.gradients import Packed, layout_of
 from hilboost.engine.growth_inputs import borrowed, drawn_columns, growth_of
 from hilboost.engine.leaves import as_tree
 from hilboost.engine.ops.cpu.batch import DONE, STEP
-from hilboost.engine.ops.cpu.binned_leaves import walk_scratch
+from hilboost.engine.ops.cpu.binned_leaves import block_scratch, empty_forest
 from hilboost.engine.ops.cpu.category_splits import SET_WORDS, CategorySplits
 from hilboost.engine.ops.cpu.fixed_point import Layout, TreeGradients
 from hilboost.engine.ops.cpu.growth import Growth
@@ -169,8 +169,9 @@ def _grower(
             np.empty((n_threads, ROWS_PER_BLOCK if len(stage.offsets) else 0, width), np.int64),
         )
         summed = np.empty((n_threads, MOST_BINS)) if settings.symmetric else None
-        alone, walk = Threads(0, 1, new_sync()), walk_scratch(space.n_nodes)
-        inputs = TreeMemory(alone, growth, np.ones(3), scratch, walk, summed)
+        forest = empty_forest(space.nodes.fields, len(data.table.n_values), space.left_sets)
+        block, alone = block_scratch(len(forest.used)), Threads(0, 1, new_sync())
+        inputs = TreeMemory(alone, growth, np.ones(3), scratch, forest, block, summed)
         found = TreeGrower(settings, data.table, layout, inputs)
     space.grower = found = found.from_rows_of(space)
     return found

@@ -19,7 +19,7 @@ from hilboost.core.exchange import RowShare
 from hilboost.engine.ops.cpu.binned_leaves import add_forest_on_bins
 from hilboost.engine.ops.cpu.binning import BinEdges, BinTable, pack_bins
 from hilboost.engine.ops.cpu.traverse import FlatForest
-from hilboost.engine.tree import Forest, work_in_blocks
+from hilboost.engine.tree import Forest, on_used_columns, work_in_blocks
 from hilboost.reductions.draws import draw_rows
 from hilboost.reductions.rows import ROUNDING, are_close, ends_of_equals
 from hilboost.reductions.sums import count
@@ -289,12 +289,14 @@ def add_trees_on_bins(
     if not terms:
         return
     forest = Forest.of(terms)
-    cuts = table.thresholds[forest.trees.column]
-    below = (cuts < forest.trees.threshold[:, None]).sum(axis=1)  # ignored at leaves
-    trees: Any = forest.trees._replace(threshold=below.astype(np.uint8))
+    threshold = forest.trees.threshold
+    below = (table.thresholds[forest.trees.column] < threshold[:, None]).sum(axis=1)
+    columns, trees = on_used_columns(forest.trees)
+    bins: Any = np.where(np.isfinite(threshold), below, np.inf).astype(np.float32)
+    trees = trees._replace(threshold=bins)
     flat = FlatForest(trees, forest.leaf_masks, forest.flat_leaves)
 
     def work(rows: slice) -> None:
-        add_forest_on_bins(table.words, table.n_bins - 1, flat, rows.start, rows.stop, raw)
+        add_forest_on_bins(table.bins, columns, flat, rows.start, rows.stop, raw)
 
     work_in_blocks(work, table.n_rows, len(terms), n_threads)

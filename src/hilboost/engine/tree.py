@@ -152,19 +152,15 @@ class Forest(Summation):
         order = np.empty(len(trees.child), dtype=np.int64)
         masks = np.empty(len(trees.child), dtype=np.uint64)
         mark_left_leaves(trees.roots, trees.child, order, masks)
-        is_inner = trees.child != np.arange(len(trees.child))
+        inner = np.flatnonzero(trees.child != np.arange(len(trees.child)))
         n_inner = [len(t.column) - len(t.leaf_values) for t in models]
-        inner = np.flatnonzero(is_inner)
-        of_tree = np.repeat(np.arange(len(models)), n_inner)
-        missing_right = trees.missing_right[inner]
-        start = np.concatenate([[0], np.cumsum(n_inner)]).astype(np.int64)
-        leaf_masks = LeafMasks(
-            inner[np.lexsort((missing_right, of_tree))].astype(np.int32),
-            start,
-            start[1:] - np.bincount(of_tree[missing_right], minlength=len(models)),
-            masks,
-            masks.astype(np.uint32),
-        )
+        part = 3 * np.repeat(np.arange(len(models)), n_inner)
+        on_levels = trees.set_numbers[inner] >= 0 if len(trees.set_numbers) else False
+        part += np.where(on_levels, 2, trees.missing_right[inner])
+        ends = np.cumsum(np.bincount(part, minlength=3 * len(models))).reshape(-1, 3)
+        start = np.column_stack([np.append(0, ends[:-1, 2]), ends])
+        in_parts = inner.astype(np.int32)[np.argsort(part, kind="stable")]
+        leaf_masks = LeafMasks(in_parts, start, masks, masks.astype(np.uint32))
         return cls(trees, leaf_masks, _flat_leaves(terms, trees.roots, order))
 
     def add_to(self, raw: Floats, X: Floats | BlockTable, n_threads: int) -> None:
@@ -174,7 +170,7 @@ class Forest(Summation):
         contain only the columns in use.
         """
         if isinstance(X, BlockTable):
-            used, trees = _on_used_columns(self.trees)
+            used, trees = on_used_columns(self.trees)
             narrow = replace(self, trees=trees)
             for rows, block in X.row_blocks(used):
                 narrow.add_to(raw[rows], block, n_threads)
@@ -262,7 +258,7 @@ class WideForest(Summation):
         work_in_blocks(work, len(raw), len(self.terms), n_threads)
 
 
-def _on_used_columns(trees: FlatTrees) -> tuple[NDArray[np.int64], FlatTrees]:
+def on_used_columns(trees: FlatTrees) -> tuple[NDArray[np.int64], FlatTrees]:
     """Return the columns that splits use, and the trees for a table of these columns only."""
     used, column = np.unique(trees.column, return_inverse=True)
     return used.astype(np.int64), trees._replace(column=column.astype(np.int32))
@@ -273,7 +269,7 @@ def _leaves_of_rows(
 ) -> NDArray[np.int32]:
     """Leaf numbers, (n, n_trees); other tables than arrays are read in blocks."""
     if isinstance(X, BlockTable):
-        used, narrow = _on_used_columns(trees)
+        used, narrow = on_used_columns(trees)
         blocks = (block for _, block in X.row_blocks(used))
         return np.concatenate(
             [_leaves_of_rows(narrow, leaf_number, block, n_threads) for block in blocks]
@@ -312,7 +308,6 @@ def flat_trees(trees: Sequence[Tree]) -> FlatTrees:
         child=child.astype(np.int32),
         set_numbers=_set_numbers(trees),
         left_sets=np.concatenate([t.left_sets for t in trees]),
-        has_sets=np.array([len(t.left_sets) > 0 for t in trees]),
     )
 
 

@@ -8,7 +8,6 @@ but a comparison of the rows and a conditional clearing of bits.  A compiled loo
 would read and write the words at every split, so the vector instructions are spelled out here.
 """
 
-import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
@@ -105,19 +104,6 @@ def _not_below(builder, data_of):
     return compared
 
 
-def _in_bins(builder, data_of, last_bin):
-    thresholds, missing_right = data_of("threshold"), data_of("missing_right")
-
-    def compared(node, lanes):
-        low = builder.add(_item(builder, thresholds, node), ir.IntType(8)(1))
-        width = builder.sub(builder.trunc(last_bin, ir.IntType(8)), low)
-        width = builder.add(width, _item(builder, missing_right, node))
-        first, width = splat(builder, low, lanes), splat(builder, width, lanes)
-        return lambda bins: builder.icmp_unsigned("<", builder.sub(bins, first), width)
-
-    return compared
-
-
 @intrinsic
 def clear_above(typing_context, words, block, nodes, begin, end, trees, masks):
     """Clear the left subtrees of ``nodes[begin:end]`` where a number is above the threshold.
@@ -138,13 +124,6 @@ def clear_not_below(typing_context, words, block, nodes, begin, end, trees, mask
     ), lambda *given: _clear(*given, _not_below)
 
 
-@intrinsic
-def clear_in_bins(typing_context, words, block, nodes, begin, end, trees, masks, last_bin):
-    """The same for bins, uint8; the last bin holds missing numbers."""
-    signature = types.void(words, block, nodes, types.int64, types.int64, trees, masks, types.int64)
-    return signature, lambda *given: _clear(*given, _in_bins)
-
-
 def _clear_above_in_python(words, block, nodes, begin, end, trees, masks):
     for node in nodes[begin:end]:
         words[block[trees.column[node]] > trees.threshold[node]] &= masks[node]
@@ -155,14 +134,5 @@ def _clear_not_below_in_python(words, block, nodes, begin, end, trees, masks):
         words[~(block[trees.column[node]] <= trees.threshold[node])] &= masks[node]
 
 
-def _clear_in_bins_in_python(words, block, nodes, begin, end, trees, masks, last_bin):
-    for node in nodes[begin:end]:
-        bins = block[trees.column[node]]
-        missing_right = trees.missing_right[node]
-        right = np.where(bins == last_bin, missing_right, bins > trees.threshold[node])
-        words[right] &= masks[node]
-
-
 if INTERPRETED:
     clear_above, clear_not_below = _clear_above_in_python, _clear_not_below_in_python
-    clear_in_bins = _clear_in_bins_in_python

@@ -25,8 +25,13 @@ from hilboost.engine.ops.cpu.batch import (
     STEP,
     SUM,
 )
-from hilboost.engine.ops.cpu.binned_leaves import binned_leaves, binned_tree
-from hilboost.engine.ops.cpu.category_splits import SET_WORDS, CategorySplits
+from hilboost.engine.ops.cpu.binned_leaves import (
+    binned_leaves,
+    block_scratch,
+    empty_forest,
+    note_tree,
+)
+from hilboost.engine.ops.cpu.category_splits import SET_WORDS
 from hilboost.engine.ops.cpu.fixed_point import (
     Layout,
     WeightedGradients,
@@ -36,7 +41,6 @@ from hilboost.engine.ops.cpu.fixed_point import (
 )
 from hilboost.engine.ops.cpu.grow import WHOLE_TREE, grow
 from hilboost.engine.ops.cpu.growth import NANOSECONDS_PER_CELL, Growth
-from hilboost.engine.ops.cpu.leaf_words import BLOCK
 from hilboost.engine.ops.cpu.leaves import LeafGradients, RowsOfLeaves, sum_leaves
 from hilboost.engine.ops.cpu.node_histogram import NANOSECONDS_PER_WORD
 from hilboost.engine.ops.cpu.nodes import BEGIN, END, GrownTree, NodeStore
@@ -158,14 +162,16 @@ class CpuOperations:
 
     def walk(self, growth: Growth, tree: GrownTree, leaf_of_row: NDArray[np.int32]) -> None:
         """Find the leaves of the rows that are marked with -1."""
+        nodes, d = growth.nodes.fields[: len(tree.child)], len(growth.rules.n_values)
         none = np.empty((0, SET_WORDS), dtype=np.uint64)
-        categories = growth.categories or CategorySplits(growth.rules.is_category, none)
-        binned = binned_tree(growth.nodes.fields[: len(tree.child)], tree)
+        sets = none if growth.categories is None else growth.categories.left_sets
+        forest = empty_forest(nodes, d, sets)
+        n_used = note_tree(len(nodes), growth.rules.is_category, forest)
 
         def walk_block(begin: int) -> None:
-            end = min(begin + _BLOCK_ROWS, len(leaf_of_row))
-            words = np.empty(BLOCK, dtype=np.uint64)
-            binned_leaves(growth.table, binned, categories, words, begin, end, leaf_of_row)
+            rows = begin, min(begin + _BLOCK_ROWS, len(leaf_of_row))
+            scratch = block_scratch(n_used)
+            binned_leaves(growth.table, forest, n_used, scratch, rows, leaf_of_row)
 
         self.team.map(walk_block, range(0, len(leaf_of_row), _BLOCK_ROWS), 2)
 

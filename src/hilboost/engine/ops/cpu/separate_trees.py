@@ -20,13 +20,7 @@ from hilboost.backends.exact_sums import clear_sum, merge_sums, rounded_sum
 from hilboost.backends.intrinsics import atomic_add, keep_apart
 from hilboost.backends.references import by_reference
 from hilboost.engine.ops.cpu.batch import BEGIN_TREE, STEP
-from hilboost.engine.ops.cpu.binned_leaves import (
-    BinnedTree,
-    WalkScratch,
-    binned_leaves,
-    order_leaves,
-)
-from hilboost.engine.ops.cpu.category_splits import CategorySplits
+from hilboost.engine.ops.cpu.binned_leaves import GrownForest, binned_leaves, note_tree
 from hilboost.engine.ops.cpu.fixed_point import (
     Layout,
     Rounding,
@@ -57,6 +51,7 @@ from hilboost.engine.ops.cpu.row_order import arrange_blocks
 from hilboost.engine.ops.cpu.split_constraints import all_bounds
 from hilboost.engine.ops.cpu.stage_series import add_outputs, begin_stage, evaluate_share, evaluates
 from hilboost.engine.ops.cpu.sync import Threads, barrier
+from hilboost.engine.ops.cpu.traverse import BlockScratch
 
 
 class TreeDraws(NamedTuple):
@@ -106,7 +101,8 @@ class TreeMemory(NamedTuple):
     growth: Growth  # each tree replaces its gradients, rows, root and columns
     steps: NDArray[np.float64]  # (3,) float64: of fixed-point numbers; the unit of leaf values
     scratch: StageScratch
-    walk: WalkScratch  # for rows that trees have not learned from
+    forest: GrownForest  # for rows that trees have not learned from
+    block: BlockScratch  # for rows that trees have not learned from
     # (n_threads, 512) float64: of symmetric trees; ``None`` for trees that are grown best first
     summed: NDArray[np.float64] | None
 
@@ -328,17 +324,14 @@ def _keep_sets(place, n_nodes, categories, grown):
 
 
 @inner
-def _find_other_leaves(place, growth, walk, grown, leaf_of_row):
+def _find_other_leaves(memory, leaf_of_row):
     """Find the leaves of the rows that the last tree has not learned from, if there are any."""
     keep_apart()
-    n, n_nodes = leaf_of_row.shape[0], grown.sizes[place]
+    growth, forest, n = memory.growth, memory.forest, leaf_of_row.shape[0]
     if growth.buffers.flags.shape[0] < n:
-        leaf_number = grown.trees.leaf_number[place][:n_nodes]
-        order_leaves(grown.trees.child[place][:n_nodes], leaf_number, walk)
-        nodes, in_order = growth.nodes.fields[:n_nodes], walk.in_order[: (n_nodes + 1) // 2]
-        tree = BinnedTree(nodes, leaf_number, walk.masks[:n_nodes], in_order)
-        categories = CategorySplits(growth.rules.is_category, grown.left_sets[place])
-        binned_leaves(growth.table, tree, categories, walk.words, 0, n, leaf_of_row)
+        n_used = note_tree(growth.nodes.control[N_NODES], growth.rules.is_category, forest)
+        rows = np.int64(0), n
+        binned_leaves(growth.table, forest, n_used, memory.block, rows, leaf_of_row)
 
 
 @inner
@@ -350,7 +343,7 @@ def end_tree(tree, place, stage, memory, grown, leaf_of_row):
     values = grown.values[place][: leaves.shape[0]]
     round_values(memory.steps[2], stage.rate, values, memory.scratch.of_nodes[: leaves.shape[0]])
     _keep_sets(place, grown.sizes[place], growth.categories, grown)
-    _find_other_leaves(place, growth, memory.walk, grown, leaf_of_row[tree])
+    _find_other_leaves(memory, leaf_of_row[tree])
 
 
 @inner

@@ -37,18 +37,15 @@ class FlatTrees(NamedTuple):
     # (n_nodes,) int32: the set of a node that splits on categories, else -1; (0,) without any
     set_numbers: NDArray[np.int32]
     left_sets: NDArray[np.uint64]  # (n_sets, SET_WORDS) uint64: a bit a level that goes left
-    has_sets: NDArray[np.bool_]  # (n_trees,) bool: trees with such nodes
 
 
 class LeafMasks(NamedTuple):
     """How leaves are found without walking; see :func:`mark_left_leaves`."""
 
-    # (n_inner,) int32: the nodes that are not leaves; tree ``t`` has those from ``start[t]`` to
-    # ``start[t + 1]``, first those from which missing values go left
+    # (n_inner,) int32: the nodes that are not leaves, one tree after the other; in a tree, first
+    # the nodes from which missing values go left, then the others, and splits on categories last
     inner: NDArray[np.int32]
-    start: NDArray[np.int64]  # (n_trees + 1,) int64
-    # (n_trees,) int64: where those from which missing values go right begin
-    missing_right: NDArray[np.int64]
+    start: NDArray[np.int64]  # (n_trees, 4) int64: where these three parts begin, and the end
     masks: NDArray[np.uint64]  # (n_nodes,) uint64, uint32
     half_masks: NDArray[np.uint32]  # (n_nodes,) uint64, uint32
 
@@ -133,23 +130,6 @@ def mark_left_leaves(roots, children, order, masks):
 
 
 @inner
-def _leaves_by_walking(nodes, tree, trees, X, first, count, has_missing):
-    """Leaf node of every row of a block, all rows one level a step; leaves point to themselves."""
-    columns, thresholds, children = trees.column, trees.threshold, trees.child
-    missing_right = trees.missing_right
-    for i in range(count):
-        nodes[i] = trees.roots[tree]
-    for _ in range(trees.depths[tree]):
-        for i in range(count):
-            node = nodes[i]
-            value = X[first + i, columns[node]]
-            right = value > thresholds[node]
-            if has_missing:
-                right |= (value != value) & missing_right[node]
-            nodes[i] = children[node] + right
-
-
-@inner
 def goes_right(value, node, trees):
     """Whether a value goes right at a split of a forest."""
     if value != value:
@@ -160,27 +140,21 @@ def goes_right(value, node, trees):
 
 
 @inner
-def _leaves_by_sets(nodes, tree, trees, X, first, count):
-    """The same in a tree that splits on categories."""
+def _walk_block(tree, trees, with_sets, has_missing, block, count, nodes):
+    """Leaf node of every row of a block, all rows one level a step; leaves point to themselves."""
     for i in range(count):
         nodes[i] = trees.roots[tree]
     for _ in range(trees.depths[tree]):
         for i in range(count):
             node = nodes[i]
-            value = np.float64(X[first + i, trees.column[node]])
-            nodes[i] = trees.child[node] + goes_right(value, node, trees)
-
-
-@inner
-def _leaves_by_bits(words, tree, trees, leaf_masks, masks, block):
-    """Words whose lowest bit is the leaf of every row; ``block`` (d, 64) holds the rows."""
-    keep_inside()
-    for k in range(BLOCK):
-        words[k] = masks[0] | ~masks[0]
-    first, last = leaf_masks.start[tree], leaf_masks.start[tree + 1]
-    middle, inner = leaf_masks.missing_right[tree], leaf_masks.inner
-    clear_above(words, block, inner, first, middle, trees, masks)
-    clear_not_below(words, block, inner, middle, last, trees, masks)
+            value = block[trees.column[node], i]
+            if with_sets:
+                right = goes_right(np.float64(value), node, trees)
+            else:
+                right = value > trees.threshold[node]
+                if has_missing:
+                    right |= (value != value) & trees.missing_right[node]
+            nodes[i] = trees.child[node] + right
 
 
 @inner
@@ -199,29 +173,24 @@ def _clear_by_set(words, column, left_set, mask, of_missing):
 
 
 @inner
-def _leaves_by_bits_and_sets(words, tree, trees, leaf_masks, block):
-    """The same in a tree that splits on categories."""
-    masks = leaf_masks.masks
+def leaves_by_bits(words, tree, trees, leaf_masks, masks, block):
+    """Words whose lowest bit is the leaf of every row; ``block`` (d, 64) holds the rows."""
+    keep_inside()
     everything = masks[0] | ~masks[0]
-    for i in range(BLOCK):
-        words[i] = everything
-    for i in range(leaf_masks.start[tree], leaf_masks.start[tree + 1]):
-        node = leaf_masks.inner[i]
-        column, mask = block[trees.column[node]], masks[node]
-        of_missing = mask if trees.missing_right[node] else everything
-        number = trees.set_numbers[node]
-        if number < 0:
-            threshold = trees.threshold[node]
-            for k in range(BLOCK):
-                value = column[k]
-                of_number = mask if value > threshold else everything
-                words[k] &= of_number if value == value else of_missing
-        else:
-            _clear_by_set(words, column, trees.left_sets[number], mask, of_missing)
+    for k in range(BLOCK):
+        words[k] = everything
+    parts, inner = leaf_masks.start[tree], leaf_masks.inner
+    clear_above(words, block, inner, parts[0], parts[1], trees, masks)
+    clear_not_below(words, block, inner, parts[1], parts[2], trees, masks)
+    for i in range(parts[2], parts[3]):
+        node = inner[i]
+        column, left_set = block[trees.column[node]], trees.left_sets[trees.set_numbers[node]]
+        of_missing = masks[node] if trees.missing_right[node] else everything
+        _clear_by_set(words, column, left_set, masks[node], of_missing)
 
 
 @inner
-def add_values(words, leaves, tree, raw, begin, count):
+def _add_values(words, leaves, tree, raw, begin, count):
     """Add the leaf values that the lowest bits of words (BLOCK,) uint64 or uint32 say."""
     keep_inside()
     first, width, of_tree = leaves.first_output[tree], leaves.widths[tree], leaves.start[tree]
@@ -238,50 +207,26 @@ def add_values(words, leaves, tree, raw, begin, count):
 
 
 @inner
-def _add_by_bits(tree, forest, scratch, raw, begin, count):
-    """Add the values of the leaves that the bits say."""
-    keep_inside()
-    trees, leaf_masks, leaves = forest
-    block, words, half_words = scratch.block, scratch.words, scratch.half_words
-    if trees.has_sets[tree]:
-        _leaves_by_bits_and_sets(words, tree, trees, leaf_masks, block)
-    # Half words do for the usual small trees, and are twice as fast.
-    elif leaves.per_tree[tree] <= 32:
-        _leaves_by_bits(half_words, tree, trees, leaf_masks, leaf_masks.half_masks, block)
-        add_values(half_words, leaves, tree, raw, begin, count)
-        return
-    else:
-        _leaves_by_bits(words, tree, trees, leaf_masks, leaf_masks.masks, block)
-    add_values(words, leaves, tree, raw, begin, count)
-
-
-@inner
-def _add_of_nodes(tree, leaves, nodes, raw, begin, count):
-    """Add the values of the leaves to which the rows of a block have come."""
-    first = leaves.first_output[tree]
-    for i in range(count):
-        at = leaves.offset[nodes[i]]
-        for k in range(leaves.widths[tree]):
-            raw[begin + i, first + k] += leaves.values[at + k]
-
-
-@inner
-def _add_block(X, forest, start, count, has_missing, scratch, raw):
-    """Add the leaf values of all trees for a block of rows."""
+def add_block(forest, scratch, has_missing, raw, begin, count):
+    """Add the leaf values of all trees for a block of rows, which is in the scratch."""
     keep_apart()
-    block, nodes, trees, leaves = scratch.block, scratch.nodes, forest.trees, forest.leaves
-    for i in range(count):
-        for k in range(X.shape[1]):
-            block[k, i] = X[uint64(start + i), k]
+    trees, leaf_masks, leaves = forest
+    block, words, half_words, nodes = scratch
     for tree in range(trees.depths.shape[0]):
-        if leaves.per_tree[tree] <= 64:
-            _add_by_bits(tree, forest, scratch, raw, start, count)
-            continue
-        if trees.has_sets[tree]:
-            _leaves_by_sets(nodes, tree, trees, X, start, count)
+        # Half words do for the usual small trees, and are twice as fast.
+        if leaves.per_tree[tree] <= 32:
+            leaves_by_bits(half_words, tree, trees, leaf_masks, leaf_masks.half_masks, block)
+            _add_values(half_words, leaves, tree, raw, begin, count)
+        elif leaves.per_tree[tree] <= 64:
+            leaves_by_bits(words, tree, trees, leaf_masks, leaf_masks.masks, block)
+            _add_values(words, leaves, tree, raw, begin, count)
         else:
-            _leaves_by_walking(nodes, tree, trees, X, start, count, has_missing)
-        _add_of_nodes(tree, leaves, nodes, raw, start, count)
+            parts, first = leaf_masks.start[tree], leaves.first_output[tree]
+            _walk_block(tree, trees, parts[2] < parts[3], has_missing, block, count, nodes)
+            for i in range(count):
+                at = leaves.offset[nodes[i]]
+                for k in range(leaves.widths[tree]):
+                    raw[begin + i, first + k] += leaves.values[at + k]
 
 
 @allocating
@@ -304,7 +249,10 @@ def add_forest(X, forest, begin, end, has_missing, raw):
     )
     for start in range(begin, end, BLOCK):
         count = min(BLOCK, end - start)
-        _add_block(X, forest, start, count, has_missing, scratch, raw)
+        for i in range(count):
+            for k in range(X.shape[1]):
+                scratch.block[k, i] = X[uint64(start + i), k]
+        add_block(forest, scratch, has_missing, raw, start, count)
 
 
 @compiled
