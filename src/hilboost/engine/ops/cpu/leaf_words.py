@@ -42,25 +42,23 @@ def splat(builder, value, lanes):
     return builder.shuffle_vector(first, undefined, zeros)
 
 
-def _clear(context, builder, signature, values, goes_right):
+def _clear(context, builder, signature, values, compare):
     """Clear the bits of the left subtrees of some splits where rows go right.
 
-    ``goes_right(builder, data_of, node, lanes)`` returns how a vector of numbers of the block is
-    compared; ``data_of`` returns the memory of an array of the trees, by its name.
+    ``compare`` compares vectors of numbers and of thresholds.
     """
     kinds = signature.args
 
-    def array(kind, value):
-        return context.make_array(kind)(context, builder, value)
+    def data_of(kind, value):
+        return context.make_array(kind)(context, builder, value).data
 
-    def data_of(name):
+    def of_trees(name):
         k = kinds[5].fields.index(name)
-        return array(kinds[5].types[k], builder.extract_value(values[5], k)).data
+        return data_of(kinds[5].types[k], builder.extract_value(values[5], k))
 
-    words, block, masks = (array(kinds[k], values[k]).data for k in (0, 1, 6))
-    nodes, columns = array(kinds[2], values[2]).data, data_of("column")
+    words, block, nodes, masks = (data_of(kinds[k], values[k]) for k in (0, 1, 2, 6))
+    columns, thresholds = of_trees("column"), of_trees("threshold")
     begin, end = values[3:5]
-    compared = goes_right(builder, data_of, *values[7:])
     word_bytes, item_bytes = (kind.dtype.bitwidth // 8 for kind in kinds[:2])
     lanes = _REGISTER_BYTES // item_bytes
     word_kind = ir.VectorType(context.get_data_type(kinds[0].dtype), lanes)
@@ -73,35 +71,15 @@ def _clear(context, builder, signature, values, goes_right):
         node = builder.zext(_item(builder, nodes, i), _INT64)
         column = builder.zext(_item(builder, columns, node), _INT64)
         mask = splat(builder, _item(builder, masks, node), lanes)
-        compare = compared(node, lanes)
+        threshold = splat(builder, _item(builder, thresholds, node), lanes)
         rows = _vectors(builder, block, builder.mul(column, _INT64(BLOCK)), block_kind)
         for here, pointer in zip(held, rows, strict=True):
-            right = compare(builder.load(pointer, align=item_bytes))
+            right = compare(">", builder.load(pointer, align=item_bytes), threshold)
             word = builder.load(here)
             builder.store(builder.select(right, builder.and_(word, mask), word), here)
     for here, pointer in zip(held, stored, strict=True):
         builder.store(builder.load(here), pointer, align=word_bytes)
     return context.get_dummy_value()
-
-
-def _above(builder, data_of):
-    thresholds = data_of("threshold")
-
-    def compared(node, lanes):
-        threshold = splat(builder, _item(builder, thresholds, node), lanes)
-        return lambda numbers: builder.fcmp_ordered(">", numbers, threshold)
-
-    return compared
-
-
-def _not_below(builder, data_of):
-    thresholds = data_of("threshold")
-
-    def compared(node, lanes):
-        threshold = splat(builder, _item(builder, thresholds, node), lanes)
-        return lambda numbers: builder.fcmp_unordered(">", numbers, threshold)
-
-    return compared
 
 
 @intrinsic
@@ -111,17 +89,21 @@ def clear_above(typing_context, words, block, nodes, begin, end, trees, masks):
     words : (64,) uint32 or uint64; block : (d, 64) float64 or float32, rows column by column
     nodes : (m,) int32; trees : FlatTrees, with thresholds like block; masks : (n_nodes,) like words
     """
-    return types.void(
-        words, block, nodes, types.int64, types.int64, trees, masks
-    ), lambda *given: _clear(*given, _above)
+
+    def codegen(context, builder, *given):
+        return _clear(context, builder, *given, builder.fcmp_ordered)
+
+    return types.void(words, block, nodes, types.int64, types.int64, trees, masks), codegen
 
 
 @intrinsic
 def clear_not_below(typing_context, words, block, nodes, begin, end, trees, masks):
     """The same, and where a number is missing."""
-    return types.void(
-        words, block, nodes, types.int64, types.int64, trees, masks
-    ), lambda *given: _clear(*given, _not_below)
+
+    def codegen(context, builder, *given):
+        return _clear(context, builder, *given, builder.fcmp_unordered)
+
+    return types.void(words, block, nodes, types.int64, types.int64, trees, masks), codegen
 
 
 def _clear_above_in_python(words, block, nodes, begin, end, trees, masks):
