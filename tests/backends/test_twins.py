@@ -534,7 +534,7 @@ def test_pack_bins(seed, dtype, d):
             edges[k] = np.sort(edges[k])
     for module, keep in compared(binning, binning_twin):
         words = np.full((-(-d // 8), n), 77, dtype=np.uint64)
-        memory = np.empty(73), np.empty(73, dtype=np.int64)
+        memory = np.empty(73), np.empty(73, dtype=np.uint64)
         module.pack_bins(values[2:75], binning.BinEdges(edges, n_steps, 40), 2, words, *memory)
         keep(words)
 

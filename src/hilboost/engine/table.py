@@ -277,7 +277,7 @@ def _pack(table: BlockTable, edges: BinEdges, words: NDArray[np.uint64], team: T
     def pack(values: Floats, begin: int, first: int) -> None:
         (m, width), memory = values.shape, np.empty(len(values))
         own, last = edges.of_columns(first, first + width), -(-(first + width) // 8)
-        pack_bins(values, own, begin, words[first // 8 : last], memory, np.empty(m, dtype=np.int64))
+        pack_bins(values, own, begin, words[first // 8 : last], memory, np.empty(m, dtypes.WORD))
 
     table.map_blocks(pack, team)
 

@@ -9,8 +9,6 @@ from numba import uint64
 from numpy.typing import NDArray
 
 from hilboost.backends.compiled import compiled, tiny
-from hilboost.backends.intrinsics import HAS_AVX512
-from hilboost.engine.ops.cpu.gathers import BINNED, bin_some
 
 
 class BinTable(NamedTuple):
@@ -51,36 +49,32 @@ def pack_bins(values, edges, begin, words, column, position):
     """Bin a block of rows, the first of which is ``begin``, and pack eight columns into a word.
 
     ``values``: (m, d) float32 or float64. ``edges``: BinEdges. ``words``: (n_words, n) uint64,
-    written in ``[:, begin:begin + m]``. ``column``: (m,) float64, position : (m,) int64; working
+    written in ``[:, begin:begin + m]``. ``column``: (m,) float64, position : (m,) uint64; working
     memory.
 
     Notes
     -----
-    All rows of the block, or some in vector registers, take a step of the bisection together::
+    All rows of the block take a step of the bisection together::
 
         position   0 0 0 0  ->  4 0 4 4  ->  6 0 4 6  ->  …
     """
-    (m, d), n_steps, missing_bin = values.shape, edges.n_steps, edges.missing_bin
+    (m, d), n_steps, missing_bin = values.shape, edges.n_steps, uint64(edges.missing_bin)
     for w in range(words.shape[0]):
         packed = words[w, begin : begin + m]
         for i in range(m):
             packed[i] = 0
         for k in range(8 * w, min(8 * w + 8, d)):
-            column_edges = edges.thresholds[k]
+            column_edges, shift = edges.thresholds[k], uint64(8 * (k - 8 * w))
             for i in range(m):
                 column[i] = values[i, k]
                 position[i] = 0
-            shift, first = uint64(8 * (k - 8 * w)), 0
-            if HAS_AVX512:
-                first = m - m % BINNED
-                for i in range(0, first, BINNED):
-                    bin_some(
-                        column_edges, n_steps[k], column, uint64(i), missing_bin, shift, packed
-                    )
             for step in range(n_steps[k] - 1, -1, -1):
-                half = np.int64(1) << step
-                for i in range(first, m):
-                    position[i] += half * np.int64(column_edges[position[i] + half - 1] < column[i])
-            for i in range(first, m):
+                half = uint64(1) << uint64(step)
+                last = half - uint64(1)
+                for i in range(m):
+                    here = position[i]
+                    is_beyond = column_edges[here + last] < column[i]
+                    position[i] = here + half if is_beyond else here
+            for i in range(m):
                 b = missing_bin if np.isnan(column[i]) else position[i]
-                packed[i] |= uint64(b) << shift
+                packed[i] |= b << shift

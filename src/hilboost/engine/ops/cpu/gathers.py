@@ -1,12 +1,11 @@
-"""Eight scattered values at a time, on processors that have instructions for this.
+"""Eight scattered bins at a time, on processors that have instructions for this.
 
-Only for :data:`~hilboost.backends.intrinsics.HAS_AVX512`; elsewhere, loops over the rows stand for
-these functions.
+Only for :data:`~hilboost.backends.intrinsics.HAS_AVX512`; elsewhere, a loop over the rows stands
+for this function.
 """
 
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 from numba.extending import intrinsic
 
 from hilboost.backends.intrinsics import HAS_AVX512, declared, element_pointer
@@ -16,7 +15,6 @@ MOST_ROWS = 2**31
 """Rows of a table from which :func:`flag_eight` gathers: indices are signed."""
 
 _BIT, _BYTE, _INT32, _INT64 = (ir.IntType(bits) for bits in (1, 8, 32, 64))
-_DOUBLE = ir.DoubleType()
 
 
 def _eight(kind):
@@ -34,15 +32,15 @@ def _at(context, builder, array_type, array, index, kind):
     return builder.bitcast(pointer, _eight(kind).as_pointer())
 
 
-def _gathered(context, builder, array_type, array, indices, kind):
+def _gathered(context, builder, array_type, array, indices):
     """The elements (of 64 bits) of an array at eight indices, <8 x i32>."""
-    data = context.make_array(array_type)(context, builder, array).data
-    start = builder.bitcast(data, _BYTE.as_pointer())
-    name = "llvm.x86.avx512.mask.gather." + ("dpd.512" if kind == _DOUBLE else "dpq.512")
-    kinds = [_eight(kind), start.type, _eight(_INT32), _eight(_BIT), _INT32]
-    gather = declared(builder, name, _eight(kind), kinds)
+    start = builder.bitcast(
+        element_pointer(context, builder, array_type, array, _INT64(0)), _BYTE.as_pointer()
+    )
+    kinds = [_eight(_INT64), start.type, _eight(_INT32), _eight(_BIT), _INT32]
+    gather = declared(builder, "llvm.x86.avx512.mask.gather.dpq.512", _eight(_INT64), kinds)
     every = ir.Constant(_eight(_BIT), [1] * 8)
-    nothing = ir.Constant(_eight(kind), ir.Undefined)
+    nothing = ir.Constant(_eight(_INT64), ir.Undefined)
     return builder.call(gather, [nothing, start, indices, every, _INT32(8)])
 
 
@@ -64,7 +62,7 @@ def flag_eight(typing_context, words, rows, index, shift, split_bin, missing, ot
         if not HAS_AVX512:
             return _INT64(0)  # never called
         here = builder.load(_at(context, builder, sig.args[1], rows, index, _INT32), align=4)
-        found = _gathered(context, builder, sig.args[0], words, here, _INT64)
+        found = _gathered(context, builder, sig.args[0], words, here)
         bins = builder.trunc(builder.lshr(found, _same(builder, shift)), _eight(_BYTE))
         is_low = builder.icmp_unsigned("<=", bins, _same(builder, split_bin))
         is_missing = builder.icmp_unsigned("==", bins, _same(builder, missing))
@@ -73,57 +71,5 @@ def flag_eight(typing_context, words, rows, index, shift, split_bin, missing, ot
         place = _at(context, builder, sig.args[7], flags, index, _BYTE)
         builder.store(builder.zext(left, _eight(_BYTE)), place, align=1)
         return builder.zext(builder.ctpop(builder.bitcast(left, _BYTE)), _INT64)
-
-    return signature, codegen
-
-
-BINNED = 32
-"""Values that :func:`bin_some` takes at a time: four vectors, none of which waits for another."""
-
-
-@intrinsic
-def bin_some(typing_context, edges, n_steps, values, index, missing, shift, packed):
-    """Find the bins of ``values[index : index + BINNED]``, and add them to ``packed`` there.
-
-    edges : (2**k,) float64, as in :func:`~hilboost.engine.ops.cpu.binning.pack_bins`
-    n_steps : int64; values : (m,) float64; index, shift : uint64
-    missing : int64, the bin of NaN; packed : (m,) uint64
-    """
-    signature = types.void(
-        edges, types.int64, values, types.uint64, types.int64, types.uint64, packed
-    )
-
-    def codegen(context, builder, sig, args):
-        edges, n_steps, values, index, missing, shift, packed = args
-        if not HAS_AVX512:
-            return context.get_dummy_value()  # never called
-        vectors = [builder.add(index, _INT64(8 * v)) for v in range(BINNED // 8)]
-        given = [
-            builder.load(_at(context, builder, sig.args[2], values, first, _DOUBLE), align=8)
-            for first in vectors
-        ]
-        kind = _eight(_INT32)
-        zeros = ir.Constant(kind, [0] * 8)
-        positions = [cgutils.alloca_once_value(builder, zeros) for _ in vectors]
-        half = cgutils.alloca_once_value(builder, builder.shl(_INT64(1), n_steps))
-        with cgutils.for_range(builder, n_steps):
-            step = builder.lshr(builder.load(half), _INT64(1))
-            builder.store(step, half)
-            moved = _same(builder, builder.trunc(step, _INT32))
-            for value, position in zip(given, positions, strict=True):
-                before = builder.load(position)
-                after = builder.add(before, moved)
-                last = builder.sub(after, ir.Constant(kind, [1] * 8))
-                bound = _gathered(context, builder, sig.args[0], edges, last, _DOUBLE)
-                is_beyond = builder.fcmp_ordered("<", bound, value)
-                builder.store(builder.select(is_beyond, after, before), position)
-        of_missing = _same(builder, builder.trunc(missing, _INT32))
-        for value, position, first in zip(given, positions, vectors, strict=True):
-            is_missing = builder.fcmp_unordered("uno", value, value)
-            found = builder.select(is_missing, of_missing, builder.load(position))
-            shifted = builder.shl(builder.zext(found, _eight(_INT64)), _same(builder, shift))
-            place = _at(context, builder, sig.args[6], packed, first, _INT64)
-            builder.store(builder.or_(builder.load(place, align=8), shifted), place, align=8)
-        return context.get_dummy_value()
 
     return signature, codegen
