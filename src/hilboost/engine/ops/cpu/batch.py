@@ -45,7 +45,7 @@ class Batch(NamedTuple):
     summed: NDArray[np.int64]  # (2 b,) int64: nodes
     first_sum: NDArray[np.int64]  # (2 b + 1,) int64: the first of the summed nodes of each pair
     first_task: NDArray[np.int64]  # (2 b + 1,) int64: of each node of the step
-    # (2 b,) int64: parts of the rows of the nodes of the step; 0: summed by tasks that search them
+    # (2 b,) int64: parts of the rows of the nodes of the step
     n_parts: NDArray[np.int64]
     # (n,) int64: rows that go left in each part of the rows, and then in the parts before
     counts: NDArray[np.int64]
@@ -93,13 +93,6 @@ def item_of(task, batch):
     while batch.first_task[item + 1] <= task:
         item += 1
     return item
-
-
-@tiny
-def sums_first(item, batch):
-    """Whether the tasks that search a pair sum its nodes first."""
-    first = batch.first_sum[item]
-    return first < batch.first_sum[item + 1] and batch.n_parts[first] == 0
 
 
 @tiny

@@ -27,13 +27,12 @@ from hilboost.engine.ops.cpu.batch import (
 from hilboost.engine.ops.cpu.column_splits import NO_GAIN
 from hilboost.engine.ops.cpu.growth import (
     begin_with_root,
-    columns_of,
     cut_columns,
     keeps_parents,
     open_batch,
 )
 from hilboost.engine.ops.cpu.histogram import add
-from hilboost.engine.ops.cpu.node_histogram import complete_columns, cut_sums, sums_when_searching
+from hilboost.engine.ops.cpu.node_histogram import complete_columns, cut_sums
 from hilboost.engine.ops.cpu.nodes import LEFT, N_NODES, N_ROWS, RIGHT, SLOT
 from hilboost.engine.ops.cpu.partition import count_left, cut_rows
 from hilboost.engine.ops.cpu.split_search import (
@@ -42,6 +41,7 @@ from hilboost.engine.ops.cpu.split_search import (
     search_columns,
     settle_split,
 )
+from hilboost.engine.ops.cpu.sync import share
 
 
 @inner
@@ -49,8 +49,10 @@ def search_part(task, threads, growth):
     """Search some columns for the best splits of the children of a split, or of the root."""
     keep_apart()
     batch, fields, scratch = growth.batch, growth.nodes.fields, growth.scratch
-    item = item_of(task, batch)
-    first, last = columns_of(task, item, growth)
+    item, n_columns = item_of(task, batch), growth.rules.n_values.shape[0]
+    first_task = batch.first_task[item]
+    n_tasks = batch.first_task[item + 1] - first_task
+    first, last = share(n_columns, task - first_task, n_tasks)
     if fields[batch.pairs[item, 1], SLOT] >= 0:
         complete_columns(first, last, item, growth, growth.packed)
     if batch.modes[item] == ONLY_SUMMED:
@@ -203,8 +205,7 @@ def next_step(n_threads, growth):
         begin_with_root(growth)
     elif step in (FLAG, MOVE):
         open_batch(growth)
-    is_unsummed = step != SUM and step != SEARCH and batch.state[N_SUMMED] > 0
-    if is_unsummed and not sums_when_searching(n_threads, growth):
+    if step != SUM and step != SEARCH and batch.state[N_SUMMED] > 0:
         cut_sums(n_threads, growth)
         return
     if step != SEARCH and batch.state[N_PAIRS] > 0:

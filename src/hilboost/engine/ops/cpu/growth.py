@@ -17,10 +17,8 @@ from hilboost.engine.ops.cpu.batch import (
     ONLY_SUMMED,
     SEARCHED,
     UNSEARCHED,
-    WORK,
     Batch,
     start_step,
-    sums_first,
 )
 from hilboost.engine.ops.cpu.binning import BinTable
 from hilboost.engine.ops.cpu.category_splits import CategorySplits
@@ -51,7 +49,6 @@ from hilboost.engine.ops.cpu.split_constraints import (
     permit_columns,
 )
 from hilboost.engine.ops.cpu.split_search import NodeSums, SearchScratch, SplitRules
-from hilboost.engine.ops.cpu.sync import share
 
 NANOSECONDS_PER_CELL = 3
 """That the search of a bin of both children takes, roughly."""
@@ -256,22 +253,7 @@ def cut_columns(n_pairs, step, growth):
     """Cut the columns of the nodes that are searched into tasks."""
     batch = growth.batch
     n_groups = batch.gains.shape[0] // batch.pairs.shape[0]
-    work = int64(0)
-    if sums_first(0, batch):
-        n_groups, work = min(n_groups, growth.table.words.shape[0]), batch.state[WORK]
     for i in range(n_pairs):
         batch.first_task[i + 1] = (i + 1) * n_groups
     n_cells = growth.histograms.slots.shape[1]
-    start_step(step, n_pairs, work + NANOSECONDS_PER_CELL * n_cells * n_pairs, batch)
-
-
-@inner
-def columns_of(task, item, growth):
-    """The columns of a task: the first one and their end; whole words if these are summed first."""
-    batch, n_columns = growth.batch, growth.rules.n_values.shape[0]
-    n_tasks = batch.first_task[item + 1] - batch.first_task[item]
-    number = task - batch.first_task[item]
-    if not sums_first(item, batch):
-        return share(n_columns, number, n_tasks)
-    first_word, last_word = share(growth.table.words.shape[0], number, n_tasks)
-    return 8 * first_word, min(8 * last_word, n_columns)
+    start_step(step, n_pairs, NANOSECONDS_PER_CELL * n_cells * n_pairs, batch)

@@ -6,16 +6,13 @@ sums into memory of its own, and the sums of all threads are added when a column
     rows      | part 0 | part 1 |
     word 0      task 0   task 1         columns 0 … 7
     word 1      task 2   task 3         columns 8 … 15
-
-Where threads share a tree and the rows of no node are divided, whoever searches some words sums
-them first, and finds them in the cache.
 """
 
 from numba import int64, uint64
 
 from hilboost.backends.compiled import inner
 from hilboost.backends.intrinsics import keep_apart
-from hilboost.engine.ops.cpu.batch import N_SUMMED, N_SUMS, SUM, WORK, item_of, start_step
+from hilboost.engine.ops.cpu.batch import N_SUMMED, N_SUMS, SUM, item_of, start_step
 from hilboost.engine.ops.cpu.histogram import (
     OrderedRows,
     Part,
@@ -40,20 +37,6 @@ NANOSECONDS_PER_WORD = 3
 def _joins(n_rows, joint):
     """Whether the columns of a node are summed in groups."""
     return joint.words.shape[0] > 0 and n_rows >= FEWEST_ROWS
-
-
-@inner
-def sums_when_searching(n_threads, growth):
-    """Whether the tasks that search the nodes of a batch sum them first, which is noted."""
-    batch, fields, work = growth.batch, growth.nodes.fields, int64(0)
-    for i in range(batch.state[N_SUMMED]):
-        n_rows = fields[batch.summed[i], END] - fields[batch.summed[i], BEGIN]
-        if n_threads == 1 or _joins(n_rows, growth.joint) or n_rows >= 2 * _ROWS_PER_TASK:
-            return False
-        work += NANOSECONDS_PER_WORD * growth.table.words.shape[0] * n_rows
-    batch.n_parts[: batch.state[N_SUMMED]] = 0
-    batch.state[WORK] = work
-    return True
 
 
 @inner
@@ -101,10 +84,10 @@ def sum_part(task, threads, growth, packed):
         target = growth.histograms.private[thread, item]
         is_first = batch.used[thread, item, first_word] != batch.state[N_SUMS]
         batch.used[thread, item, first_word:last_word] = batch.state[N_SUMS]
-    if not joins:
-        _add_rows(side, part, is_first, target, growth, packed)
-    elif packed is None:
-        rows, ordered = growth.buffers.rows[side], growth.buffers.ordered[side]
+    rows, ordered = growth.buffers.rows[side], growth.buffers.ordered[side]
+    if packed is not None:
+        accumulate_channels(table, rows, packed, part, n_channels_of(growth), is_first, target)
+    elif joins:
         accumulate_joint(
             joint,
             table,
@@ -115,14 +98,6 @@ def sum_part(task, threads, growth, packed):
             joint.sums[thread, item],
             target[:0] if of_rows > 1 else target,
         )
-
-
-@inner
-def _add_rows(side, part, is_first, target, growth, packed):
-    """Add some words of some rows to a histogram."""
-    table, rows, ordered = growth.table, growth.buffers.rows[side], growth.buffers.ordered[side]
-    if packed is not None:
-        accumulate_channels(table, rows, packed, part, n_channels_of(growth), is_first, target)
     else:
         compact = growth.buffers.compact
         accumulate(table, OrderedRows(rows, ordered), compact, part, is_first, target)
@@ -164,11 +139,6 @@ def complete_columns(first, last, item, growth, packed):
     small, big = batch.pairs[item, 0], batch.pairs[item, 1]
     fields, slots = growth.nodes.fields, histograms.slots
     first_sum, last_sum = batch.first_sum[item], batch.first_sum[item + 1]
-    for summed in range(first_sum, last_sum):
-        if batch.n_parts[summed] == 0:
-            node = batch.summed[summed]
-            part = Part(first // 8, (last + 7) // 8, fields[node, BEGIN], fields[node, END])
-            _add_rows(fields[node, ARRAY], part, True, slots[fields[node, SLOT]], growth, packed)
     for f in range(first, last):
         begin, end, missing = cells_of(f, table, n_channels_of(growth))
         for summed in range(first_sum, last_sum):
