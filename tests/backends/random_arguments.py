@@ -34,15 +34,14 @@ def draw_bin_table(rng, n, d, n_bins):
 def draw_packing(rng, curved=True, count_channel=False):
     """Few bits; with a channel for the count none of it beside the gradient."""
     if count_channel:
-        return Packing(0, 4095, 0, 12, 0.25, 0.125, 0.0, 1.0)
+        return Packing(0, 4095, 0, 12, 0.0, 1.0, np.array([0.25, 0.125]))
     count_bits, hessian_bits = (8, 12) if curved else (8, 0)
     return Packing(
         hessian_shift=count_bits,
         hessian_mask=(1 << hessian_bits) - 1,
         count_mask=(1 << count_bits) - 1,
         gradient_shift=count_bits + hessian_bits,
-        gradient_step=0.25,
-        hessian_step=0.125 if curved else 0.0,
+        steps=np.array([0.25, 0.125 if curved else 0.0]),
         hessian_of_count=0.0 if curved else 1.0,
         count_step=1.0,
     )

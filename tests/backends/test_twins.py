@@ -722,7 +722,7 @@ def test_mark_left_leaves(seed):
 def test_random_rounding_is_right_on_average_and_a_function_of_the_row():
     n = 20_000
     learned = all_rows(np.full((n, 1), 0.3), np.full((n, 1), 0.7))
-    packing = Packing(20, (1 << 20) - 1, (1 << 20) - 1, 40, 1.0, 1.0, 0.0, 1.0)
+    packing = Packing(20, (1 << 20) - 1, (1 << 20) - 1, 40, 0.0, 1.0, np.ones(2))
     rounding = fixed_point.Rounding(1.0, 1.0, 1.0, True, np.uint64(7), 0)
     packed = []
     for begin in (0, 5_000):

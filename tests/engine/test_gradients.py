@@ -60,8 +60,8 @@ def sums_of(packed, values, bins):
     np.add.at(sums, bins, values)
     packing = packed.packing
     hessian = (sums[:, 0] >> packing.hessian_shift) & packing.hessian_mask
-    gradient = (sums[:, 0] >> packing.gradient_shift) * packing.gradient_step
-    return gradient, hessian * packing.hessian_step
+    gradient = (sums[:, 0] >> packing.gradient_shift) * packing.steps[0]
+    return gradient, hessian * packing.steps[1]
 
 
 def gains_of(gradient, hessian):
@@ -76,7 +76,7 @@ def test_fractional_weights_leave_the_gradient_its_bits(n, kind):
     bins, negative, hessian, weight = draw(n, kind)
     packed, values = packed_of(negative, hessian, weight)
     mean = np.mean(weight * np.abs(negative[:, 0]))
-    assert mean / packed.packing.gradient_step >= 256
+    assert mean / packed.packing.steps[0] >= 256
     for rows in (slice(None), slice(0, n // 500)):  # all rows, and a small node
         here = bins[rows]
         found = sums_of(packed, values[rows], here)
@@ -140,7 +140,8 @@ def test_gradients_of_large_tables_in_32_bits_give_the_same_model(
 def test_steps_of_whole_weights_are_those_of_repeated_rows():
     mass = 400_000.0
     few, many = (packing.layout_of(True, True, mass, True, m) for m in (200_000, 400_000))
-    assert few == many
+    assert few.packing.is_like(many.packing)
+    assert few._replace(packing=many.packing) == many
     assert few.at_random
 
 
@@ -178,7 +179,7 @@ def test_rounding_errors_cancel_over_stages():
     for stage in range(n_stages):
         packed, values = packed_of(negative, hessian, np.empty(0), data.salt(0, stage))
         gradients.append(values[:, 0] >> packed.packing.gradient_shift)
-    steps = negative[:, 0] / packed.packing.gradient_step
+    steps = negative[:, 0] / packed.packing.steps[0]
     error = np.mean(gradients, axis=0) - steps
     assert np.abs(error).max() < 1.001 / n_stages
     changes = np.diff(gradients, axis=0) != 0

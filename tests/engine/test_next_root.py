@@ -45,7 +45,7 @@ def small(rounding, monkeypatch):
 
     def narrow(*given):
         found = layout(*given)
-        if found.packing.hessian_step == 0:
+        if found.packing.steps[1] == 0:
             return found._replace(gradient_room=found.gradient_room * 2.0**-16)
         rooms = {"gradient_room": found.gradient_room, "hessian_room": found.hessian_room}
         return found._replace(**{name: room * 2.0**-12 for name, room in rooms.items()})

@@ -7,9 +7,9 @@ def unpack(value, packing):
     """Gradient, hessian and count of a packed sum."""
     value = int(value)
     count = value & packing.count_mask
-    hessian = ((value >> packing.hessian_shift) & packing.hessian_mask) * packing.hessian_step
+    hessian = ((value >> packing.hessian_shift) & packing.hessian_mask) * packing.steps[1]
     hessian += count * packing.hessian_of_count
-    return (value >> packing.gradient_shift) * packing.gradient_step, hessian, count
+    return (value >> packing.gradient_shift) * packing.steps[0], hessian, count
 
 
 def bounded_score(value, weight, packing, limits):

@@ -42,9 +42,9 @@ def add_leaf_values(values, leaf_of_row, raw, first, begin, end):
 
 
 def unit_of_outputs(packing, total, fewest_rows):
-    counts_rows = packing.count_step == 1 and packing.hessian_step == 0
+    counts_rows = packing.count_step == 1 and packing.steps[1] == 0
     is_large = total & packing.count_mask >= fewest_rows
-    return 2 * packing.gradient_step if counts_rows and is_large else 0.0
+    return 2 * packing.steps[0] if counts_rows and is_large else 0.0
 
 
 def steps_of_totals(rule, leaves, unit, values):
@@ -52,7 +52,7 @@ def steps_of_totals(rule, leaves, unit, values):
         return False
     packing, totals = rule.packing, rule.totals[leaves]
     weights = totals & packing.count_mask
-    gradients = (totals >> packing.gradient_shift) * packing.gradient_step
+    gradients = (totals >> packing.gradient_shift) * packing.steps[0]
     bounds = None if rule.bounds is None else rule.bounds[leaves]
     leaf_values(gradients, weights, weights[:, 0], rule.l2, bounds, values)
     return bool(np.median(np.abs(values)) >= 2048 * unit)

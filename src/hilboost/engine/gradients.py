@@ -177,10 +177,9 @@ def layout_of(curved: bool, of_probabilities: bool, weight: float, whole: bool, 
         hessian_mask=(1 << fields.hessian_bits) - 1,
         count_mask=(1 << fields.count_bits) - 1,
         gradient_shift=fields.count_bits + fields.hessian_bits,
-        gradient_step=1.0,
-        hessian_step=1.0 if curved else 0.0,
         hessian_of_count=0.0 if curved else 1 / of_count,
         count_step=1 / of_count,
+        steps=np.array([1.0, float(curved)]),
     )
     bits = fields.gradient_bits, fields.hessian_bits
     rooms = [max(2.0**field - 1 - fields.rounding, 1.0) for field in bits]
@@ -190,12 +189,11 @@ def layout_of(curved: bool, of_probabilities: bool, weight: float, whole: bool, 
 
 def _scaled(layout: Layout, totals: _Totals, salt: np.uint64) -> Layout:
     """Choose factors by the sums over all rows."""
-    curved = layout.packing.hessian_step > 0
+    curved = layout.packing.steps[1] > 0
     of_gradient = factor_of(totals.gradient, layout.gradient_room)
     of_hessian = factor_of(totals.hessian, layout.hessian_room) if curved else 1.0
-    packing = layout.packing._replace(
-        gradient_step=1 / of_gradient, hessian_step=1 / of_hessian if curved else 0.0
-    )
+    steps = np.array([1 / of_gradient, 1 / of_hessian if curved else 0.0])
+    packing = layout.packing._replace(steps=steps)
     rounding = layout.rounding._replace(of_gradient=of_gradient, of_hessian=of_hessian)
     if layout.at_random:
         rounding = rounding._replace(salt=salt)

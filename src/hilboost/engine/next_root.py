@@ -89,7 +89,7 @@ class NextRoot:
             self._before = np.empty(n_rows, dtype=dtypes.COMPACT)
         elif former is not None and former.leaves is not None and former.leaves.steps is None:
             self.is_useful = False
-        elif former is not None and former.packing == packing:
+        elif former is not None and former.packing.is_like(packing):
             self._former = former
 
     def compare(self, compact: Compact, ordered: NDArray[np.int32], begin: int, end: int) -> None:

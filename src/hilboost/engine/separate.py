@@ -152,11 +152,12 @@ def _grower(
     packing, weights = stage.layout.packing, stage.weights
     width = stage.layout.width(1, weighted=len(weights) > 0)
     max_weight = float(weights.max()) if len(weights) else 1.0
-    layout = packing, width, max_weight, len(stage.offsets) > 0
+    layout = packing[:-1], width, max_weight, len(stage.offsets) > 0
     found = space.grower
     if found is None or not found.suits(settings, data.table, layout):
         n_threads, n_channels = space.n_threads, stage.layout.n_channels(1)
         totals = np.zeros(n_channels, dtype=dtypes.PACKED)
+        packing = packing._replace(steps=packing.steps.copy())  # each tree writes its own
         packed = Packed(space.packed(n_channels, width), totals, 1, packing, max_weight)
         # Columns and seeds of any tree: each tree replaces them by its own.
         growth = growth_of(settings, data, space, packed, np.random.default_rng(0))
@@ -171,7 +172,7 @@ def _grower(
         summed = np.empty((n_threads, MOST_BINS)) if settings.symmetric else None
         forest = empty_forest(space.nodes.fields, len(data.table.n_values), space.left_sets)
         block, alone = block_scratch(len(forest.used)), Threads(0, 1, new_sync())
-        inputs = TreeMemory(alone, growth, np.ones(3), scratch, forest, block, summed)
+        inputs = TreeMemory(alone, growth, np.ones(1), scratch, forest, block, summed)
         found = TreeGrower(settings, data.table, layout, inputs)
     space.grower = found = found.from_rows_of(space)
     return found

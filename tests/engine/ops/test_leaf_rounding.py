@@ -9,7 +9,7 @@ from tests.reference import leaves as twin
 from hilboost.engine.gradients import layout_of
 from hilboost.engine.ops.cpu.leaves import LeafRule, round_values, steps_of_totals, unit_of_outputs
 
-PACKING = layout_of(False, False, 2000.0, True, 2000).packing._replace(gradient_step=0.5)
+PACKING = layout_of(False, False, 2000.0, True, 2000).packing._replace(steps=np.array([0.5, 0.0]))
 NUMBERS = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=9)
 
 
@@ -33,7 +33,9 @@ def test_small_outputs_are_not_rounded(unit, rate):
     assert rounded(round_values, values, unit, rate) == (values, False)
 
 
-@pytest.mark.parametrize("changes", [{}, {"hessian_step": 0.5}, {"count_step": 2.0}], ids=str)
+@pytest.mark.parametrize(
+    "changes", [{}, {"steps": np.array([0.5, 0.5])}, {"count_step": 2.0}], ids=str
+)
 @pytest.mark.parametrize("fewest", [2000.0, 2001.0, np.inf])
 def test_the_unit_is_two_steps_where_rows_are_counted_and_many(changes, fewest):
     packing, total = PACKING._replace(**changes), (7 << PACKING.gradient_shift) + 2000

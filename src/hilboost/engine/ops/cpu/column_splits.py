@@ -116,6 +116,7 @@ def fill_gains(counts, n_cuts, total, total_count, rules, scratch):
     """
     packing, limits, sums, gains = rules.packing, rules.limits, scratch.sums, scratch.gains
     l2, min_count, min_hessian = limits.l2, limits.min_count, limits.min_hessian
+    gradient_step, hessian_step = packing.steps[0], packing.steps[1]
     parent, _, _ = score(total, packing, l2)
     # Counts and hessians are multiples of powers of two: their differences are exact.
     _, all_hessian, count = unpack(total, packing)
@@ -125,15 +126,12 @@ def fill_gains(counts, n_cuts, total, total_count, rules, scratch):
         left_count = np.float64((left & packing.count_mask) if counts is None else counts[b])
         right_count = all_count - left_count
         left_hessian = (
-            np.float64((left >> packing.hessian_shift) & packing.hessian_mask)
-            * packing.hessian_step
+            np.float64((left >> packing.hessian_shift) & packing.hessian_mask) * hessian_step
             + left_count * packing.hessian_of_count
         )
         right_hessian = all_hessian - left_hessian
-        left_gradient = np.float64(left >> packing.gradient_shift) * packing.gradient_step
-        right_gradient = (
-            np.float64((total - left) >> packing.gradient_shift) * packing.gradient_step
-        )
+        left_gradient = np.float64(left >> packing.gradient_shift) * gradient_step
+        right_gradient = np.float64((total - left) >> packing.gradient_shift) * gradient_step
         sides = score_of_sides(left_gradient, left_hessian, right_gradient, right_hessian, l2)
         smallest = min(left_count, right_count) * packing.count_step
         allowed = (

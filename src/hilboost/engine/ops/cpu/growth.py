@@ -91,36 +91,6 @@ class Growth(NamedTuple):
 
 
 @inner
-def with_packing(growth, packing):
-    """The same growth from sums that are read in another way."""
-    rules = growth.rules
-    return Growth(
-        growth.table,
-        growth.packed,
-        SplitRules(
-            rules.n_values,
-            rules.n_bins,
-            rules.n_outputs,
-            packing,
-            rules.limits,
-            rules.monotonic,
-            rules.is_category,
-            rules.symmetric,
-        ),
-        growth.limits,
-        growth.constraints,
-        growth.nodes,
-        growth.sums,
-        growth.categories,
-        growth.buffers,
-        growth.histograms,
-        growth.scratch,
-        growth.joint,
-        growth.batch,
-    )
-
-
-@inner
 def _constrain(node, nodes, totals, rules, constraints, permitted):
     """Constraints that the children of a split inherit: bounds and allowed columns."""
     if constraints is None:

@@ -237,10 +237,10 @@ def unit_of_outputs(packing, total, fewest_rows):
 
     packing : Packing; total : int64, packed sum of the root; fewest_rows : float64, their weight
     """
-    counts_rows = packing.count_step == 1.0 and packing.hessian_step == 0.0
+    counts_rows = packing.count_step == 1.0 and packing.steps[1] == 0.0
     if not counts_rows or (total & packing.count_mask) < fewest_rows:
         return 0.0
-    return 2.0 * packing.gradient_step
+    return 2.0 * packing.steps[0]
 
 
 @compiled
@@ -259,7 +259,7 @@ def steps_of_totals(rule, leaves, unit, values):
     for leaf in range(leaves.shape[0]):
         node = leaves[leaf]
         total = rule.totals[node, 0]
-        gradient = (total >> packing.gradient_shift) * packing.gradient_step
+        gradient = (total >> packing.gradient_shift) * packing.steps[0]
         weight = np.float64(total & packing.count_mask)
         limits = limits_of(node, 0, rule.l2, rule.bounds)
         values[leaf, 0] = leaf_value(gradient, weight, weight, limits)

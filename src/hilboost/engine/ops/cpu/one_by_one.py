@@ -28,7 +28,6 @@ from hilboost.engine.ops.cpu.separate_trees import (
     choose_steps,
     clear_sums,
     end_tree,
-    growth_of_tree,
     mark_rows,
     measure,
     open_tree,
@@ -77,7 +76,7 @@ def _do_task(task, threads, series, stage, memory, grown, leaf_of_row):
     elif step == VALUES:
         value_leaves(tree, place, task, n_tasks, stage, memory, grown)
     else:
-        do_task(task, threads, by_reference(growth_of_tree(memory)), memory.summed)
+        do_task(task, threads, by_reference(memory.growth), memory.summed)
 
 
 @inner
@@ -125,7 +124,7 @@ def _next_steps(threads, series, stage, memory, grown, leaf_of_row):
     """Go on alone, from step to step and tree to tree, up to a step that is worth sharing."""
     batch = memory.growth.batch
     while True:
-        growth = by_reference(growth_of_tree(memory))
+        growth = by_reference(memory.growth)
         if batch.state[STEP] < DONE and take_steps(threads, growth, memory.summed):
             return
         if not _follow(threads, series, stage, memory, grown, leaf_of_row):

@@ -4,7 +4,12 @@ A packed gradient holds up to three integers, ``gradient | hessian | count`` fro
 to the lowest; :class:`Packing` says where, and turns the integers into numbers.
 """
 
+from __future__ import annotations
+
 from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from hilboost.backends.compiled import tiny
 
@@ -16,20 +21,25 @@ class Packing(NamedTuple):
     hessian_mask: int  # their bits, before shifting; 0 where there are none
     count_mask: int  # their bits, before shifting; 0 where there are none
     gradient_shift: int  # the lowest bit of either
-    gradient_step: float  # what one unit of the integers stands for
-    hessian_step: float  # what one unit of the integers stands for
     hessian_of_count: float  # Hessian of one unit of the count, where hessians are constant; else 0
     count_step: float  # what one unit of the integers stands for
+    # (2,) float64: what one unit stands for in gradients and in hessians (0 where constant); trees
+    # that are grown one after the other write their own
+    steps: NDArray[np.float64]
+
+    def is_like(self, other: Packing) -> bool:
+        """Return whether the integers of both mean the same."""
+        return self[:-1] == other[:-1] and np.array_equal(self.steps, other.steps)
 
 
 @tiny
 def unpack(value, packing):
     """``(G, H, count)`` of a packed sum, the count still in steps."""
     count = value & packing.count_mask
-    hessian = (
-        (value >> packing.hessian_shift) & packing.hessian_mask
-    ) * packing.hessian_step + count * packing.hessian_of_count
-    gradient = (value >> packing.gradient_shift) * packing.gradient_step
+    hessian = ((value >> packing.hessian_shift) & packing.hessian_mask) * packing.steps[
+        1
+    ] + count * packing.hessian_of_count
+    gradient = (value >> packing.gradient_shift) * packing.steps[0]
     return gradient, hessian, count
 
 

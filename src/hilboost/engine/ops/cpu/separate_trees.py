@@ -33,7 +33,7 @@ from hilboost.engine.ops.cpu.fixed_point import (
     packed_sums,
 )
 from hilboost.engine.ops.cpu.grow import take_steps
-from hilboost.engine.ops.cpu.growth import Growth, with_packing
+from hilboost.engine.ops.cpu.growth import Growth
 from hilboost.engine.ops.cpu.leaves import (
     LeafGradients,
     LeafRule,
@@ -46,7 +46,6 @@ from hilboost.engine.ops.cpu.leaves import (
     value_of_sums,
 )
 from hilboost.engine.ops.cpu.nodes import BIN, COLUMN, N_NODES, GrownTree, open_root, write_tree
-from hilboost.engine.ops.cpu.packing import Packing
 from hilboost.engine.ops.cpu.row_order import arrange_blocks
 from hilboost.engine.ops.cpu.split_constraints import all_bounds
 from hilboost.engine.ops.cpu.stage_series import add_outputs, begin_stage, evaluate_share, evaluates
@@ -98,8 +97,8 @@ class TreeMemory(NamedTuple):
     """Inputs and memory of one thread, which grows one tree after the other."""
 
     alone: Threads  # this thread, where the others do something else
-    growth: Growth  # each tree replaces its gradients, rows, root and columns
-    steps: NDArray[np.float64]  # (3,) float64: of fixed-point numbers; the unit of leaf values
+    growth: Growth  # each tree replaces its gradients, their steps, rows, root and columns
+    unit: NDArray[np.float64]  # (1,) float64: of leaf values
     scratch: StageScratch
     forest: GrownForest  # for rows that trees have not learned from
     block: BlockScratch  # for rows that trees have not learned from
@@ -137,11 +136,10 @@ def measure(tree, begin, end, thread, stage, scratch):
 def choose_steps(stage, memory):
     """Choose the steps of the fixed-point numbers of a tree, by the sums of their magnitudes."""
     keep_apart()
-    sums, steps = memory.scratch.magnitudes, memory.steps
+    sums, steps = memory.scratch.magnitudes, memory.growth.rules.packing.steps
     for thread in range(1, sums.shape[0]):
         merge_sums(sums[0], sums[thread])
     steps[0] = 1.0 / factor_of(rounded_sum(sums[0, 0]), stage.layout.gradient_room)
-    steps[1] = memory.growth.rules.packing.hessian_step
     if stage.learned.hessians.shape[2] > 0:
         steps[1] = 1.0 / factor_of(rounded_sum(sums[0, 1]), stage.layout.hessian_room)
 
@@ -163,22 +161,6 @@ def _rounding_of(place, stage, steps):
 
 
 @inner
-def _packing_of(memory):
-    """The layout that all trees share, with the steps of the current one."""
-    packing, steps = memory.growth.rules.packing, memory.steps
-    return Packing(
-        packing.hessian_shift,
-        packing.hessian_mask,
-        packing.count_mask,
-        packing.gradient_shift,
-        steps[0],
-        steps[1],
-        packing.hessian_of_count,
-        packing.count_step,
-    )
-
-
-@inner
 def _allow(allowed, constraints, scratch):
     """Let a tree use some columns."""
     for column in range(allowed.shape[0]):
@@ -194,8 +176,8 @@ def pack(tree, place, begin, end, thread, stage, memory):
     """Pack the gradients of some rows of a tree, and add them up."""
     keep_apart()
     growth, learned, sums = memory.growth, _learned_of(tree, stage), memory.scratch.packed[thread]
-    packing = _packing_of(memory)
-    rounding = _rounding_of(place, stage, memory.steps)
+    packing = growth.rules.packing
+    rounding = _rounding_of(place, stage, packing.steps)
     rows, ordered = growth.buffers.rows[0], growth.buffers.ordered[0]
     for i in range(begin, end):
         rows[i] = stage.rows[i] if stage.rows.shape[0] > 0 else i
@@ -223,12 +205,6 @@ def open_tree(place, stage, memory):
     open_root(growth.nodes, growth.buffers.flags.shape[0], stage.draws.seeds[place])
     growth.batch.state[STEP] = BEGIN_TREE
     _allow(stage.draws.allowed[place], growth.constraints, growth.scratch)
-
-
-@inner
-def growth_of_tree(memory):
-    """The growth of the current tree, with its packing."""
-    return with_packing(memory.growth, _packing_of(memory))
 
 
 @inner
@@ -282,7 +258,7 @@ def _rule_of(stage, memory):
     """Inputs of the values of leaves besides exact sums."""
     growth = memory.growth
     bounds = all_bounds(growth.constraints)
-    return LeafRule(stage.l2, _packing_of(memory), growth.sums.totals, bounds)
+    return LeafRule(stage.l2, growth.rules.packing, growth.sums.totals, bounds)
 
 
 @inner
@@ -309,9 +285,9 @@ def values_are_known(place, stage, memory, grown):
     """Write the values of the leaves if the packed sums tell them; whether they do."""
     keep_apart()
     leaves, rule = _rows_of_leaves(place, memory.growth, grown).leaves, _rule_of(stage, memory)
-    memory.steps[2] = unit_of_outputs(rule.packing, rule.totals[0, 0], stage.fewest_rounded)
+    memory.unit[0] = unit_of_outputs(rule.packing, rule.totals[0, 0], stage.fewest_rounded)
     values = grown.values[place][: leaves.shape[0]]
-    return steps_of_totals(rule, leaves, memory.steps[2], values)
+    return steps_of_totals(rule, leaves, memory.unit[0], values)
 
 
 @inner
@@ -341,7 +317,7 @@ def end_tree(tree, place, stage, memory, grown, leaf_of_row):
     growth = memory.growth
     leaves = _rows_of_leaves(place, growth, grown).leaves
     values = grown.values[place][: leaves.shape[0]]
-    round_values(memory.steps[2], stage.rate, values, memory.scratch.of_nodes[: leaves.shape[0]])
+    round_values(memory.unit[0], stage.rate, values, memory.scratch.of_nodes[: leaves.shape[0]])
     _keep_sets(place, grown.sizes[place], growth.categories, grown)
     _find_other_leaves(memory, leaf_of_row[tree])
 
@@ -351,7 +327,8 @@ def _grow_trees(number, series, stage, memory, grown, leaf_of_row):
     """Grow trees of a stage until all have been taken."""
     keep_apart()
     n_outputs, n = leaf_of_row.shape[0], leaf_of_row.shape[1]
-    m, scratch = memory.growth.buffers.flags.shape[0], memory.scratch
+    growth, scratch = by_reference(memory.growth), memory.scratch
+    m = growth.buffers.flags.shape[0]
     zero, one = np.int64(0), np.int64(1)  # not literals, whose types are compiled for again
     while True:
         tree = atomic_add(stage.next_tree, 0, 1)
@@ -363,7 +340,6 @@ def _grow_trees(number, series, stage, memory, grown, leaf_of_row):
         choose_steps(stage, memory)
         pack(tree, place, zero, m, zero, stage, memory)
         open_tree(place, stage, memory)
-        growth = by_reference(growth_of_tree(memory))
         take_steps(memory.alone, growth, memory.summed)
         write_nodes(tree, place, stage, memory, grown, leaf_of_row)
         mark_rows(place, zero, one, stage, memory, grown, leaf_of_row)

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from hilboost.backends.compiled import inner, tiny
 from hilboost.backends.loss_gradients import curvature
 from hilboost.engine.ops.cpu.fixed_point import Rounding, row_bits
-from hilboost.engine.ops.cpu.packing import Packing
 from hilboost.engine.ops.cuda.blocks import (
     THREADS,
     Kernel,
@@ -35,7 +34,9 @@ class QuantizeWork(NamedTuple):
     ordered: NDArray[np.int64]  # (2, m), or (2, 0) with two channels
     packed: NDArray[np.int64]  # (n, width), or (0, 1) with one channel
     totals: NDArray[np.int64]  # (2,)
-    packing: Packing
+    gradient_shift: int  # of the fields of the packed integers
+    hessian_shift: int
+    counts: bool  # whether the count is one of these fields
     rounding: Rounding
     logistic: bool
     rows_per_block: int
@@ -53,20 +54,20 @@ def _in_steps(scaled, weight, bits, rounding):
 @inner
 def _integers(row, work):
     """The packed gradient of a row, and its count."""
-    packing, rounding, weight, number = work.packing, work.rounding, 1.0, int64(row)
+    rounding, weight, number = work.rounding, 1.0, int64(row)
     if work.weights.shape[0] > 0:
         weight = work.weights[row]
     if work.numbers.shape[0] > 0:
         number = int64(work.numbers[row])
     bits = row_bits(number, rounding)
     scaled = product(work.gradients[row], rounding.of_gradient)
-    value = _in_steps(scaled, weight, bits, rounding) << int64(packing.gradient_shift)
+    value = _in_steps(scaled, weight, bits, rounding) << int64(work.gradient_shift)
     if work.hessians.shape[0] > 0:
         hessian = product(curvature(work.hessians[row], work.logistic), rounding.of_hessian)
         hessian_steps = _in_steps(hessian, weight, bits >> uint64(32), rounding)
-        value += hessian_steps << int64(packing.hessian_shift)
+        value += hessian_steps << int64(work.hessian_shift)
     count = int64(nearest(product(weight, rounding.of_count)))
-    return value + count if packing.count_mask != 0 else value, count
+    return value + count if work.counts else value, count
 
 
 @inner

@@ -251,8 +251,8 @@ def _unpack(packed: Sums, packing: Packing) -> Pair:
     hessian = (packed >> packing.hessian_shift) & packing.hessian_mask
     count = packed & packing.count_mask
     return (
-        np.float64(packing.gradient_step) * (packed >> packing.gradient_shift),
-        np.float64(packing.hessian_step) * hessian + np.float64(packing.hessian_of_count) * count,
+        packing.steps[0] * (packed >> packing.gradient_shift),
+        packing.steps[1] * hessian + np.float64(packing.hessian_of_count) * count,
     )
 
 
