@@ -465,8 +465,9 @@ def test_write_tree(seed, with_levels, n_leaves):
     is_category = rng.integers(2, size=10 if with_levels else 0).astype(np.uint8)
     gains, thresholds = rng.normal(size=(2, len(nodes)))
     for module, keep in compared(fields, nodes_twin):
-        tree = fields.empty_tree(len(nodes))
-        keep(module.write_tree(nodes, len(nodes), gains, thresholds, is_category, tree), *tree)
+        trees, place = fields.empty_trees(3, len(nodes)), np.int64(seed % 3)
+        given = nodes, len(nodes), gains, thresholds, is_category
+        keep(module.write_tree(*given, trees, place), *[array[place] for array in trees])
 
 
 @seeded(SEEDS)

@@ -71,8 +71,9 @@ def open_children(nodes):
     control[N_NODES] += 2
 
 
-def write_tree(nodes, n_nodes, gains, thresholds, is_category, tree):
+def write_tree(nodes, n_nodes, gains, thresholds, is_category, trees, place):
     nodes, here = nodes[:n_nodes], slice(n_nodes)
+    tree = type(trees)(*[array[place] for array in trees])
     is_leaf = nodes[:, LEFT] < 0
     by_level = is_category[nodes[:, COLUMN]] != 0 if len(is_category) else np.zeros(n_nodes, bool)
     leaves = np.flatnonzero(is_leaf)

@@ -15,7 +15,7 @@ from hilboost.engine.ops.cpu.criterion import leaf_values
 from hilboost.engine.ops.cpu.fixed_point import WeightedGradients
 from hilboost.engine.ops.cpu.growth import Growth
 from hilboost.engine.ops.cpu.leaves import LeafGradients, RowsOfLeaves, mark_leaves
-from hilboost.engine.ops.cpu.nodes import GrownTree, NodeStore, empty_tree, write_tree
+from hilboost.engine.ops.cpu.nodes import GrownTree, NodeStore, empty_trees, write_tree
 from hilboost.engine.ops.cpu.operations import n_parts
 from hilboost.engine.ops.cpu.packing import Packing
 from hilboost.engine.row_order import RowOrder, offsets_of
@@ -36,9 +36,10 @@ def grown_tree(
     they describe the best rejected split.
     """
     n_nodes = len(thresholds)
-    grown = empty_tree(n_nodes)
-    depth = write_tree(nodes.fields, n_nodes, nodes.gains, thresholds, is_category, grown)
-    return grown, depth
+    grown, place = empty_trees(1, n_nodes), np.int64(0)
+    given = nodes.fields, n_nodes, nodes.gains, thresholds, is_category
+    depth = write_tree(*given, grown, place)
+    return GrownTree._make([array[0] for array in grown]), depth
 
 
 def as_tree(

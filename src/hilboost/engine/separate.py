@@ -23,7 +23,8 @@ from hilboost.engine.ops.cpu.binned_leaves import block_scratch, empty_forest
 from hilboost.engine.ops.cpu.category_splits import SET_WORDS, CategorySplits
 from hilboost.engine.ops.cpu.fixed_point import Layout, TreeGradients
 from hilboost.engine.ops.cpu.growth import Growth
-from hilboost.engine.ops.cpu.nodes import GrownTree, GrownTrees, empty_tree
+from hilboost.engine.ops.cpu.leaves import LeafRule
+from hilboost.engine.ops.cpu.nodes import GrownTree, GrownTrees, empty_trees
 from hilboost.engine.ops.cpu.one_by_one import grow_one_by_one
 from hilboost.engine.ops.cpu.operations import MOST_BINS
 from hilboost.engine.ops.cpu.row_order import ROWS_PER_BLOCK
@@ -107,7 +108,7 @@ def fit_separately(
     if not sorts:
         data.bring_rows_back()
     data.forget_tree()
-    stage = _stage(settings, data, gradients, sample)
+    stage = _stage(data, gradients, sample)
     n_threads, r = data.team.n_threads, len(leaf_of_row)
     n_growers = n_threads if series is ONE_STAGE or data.plan.separates(r) else 1
     spaces = [borrowed(settings, data, n_threads // n_growers, sample) for _ in range(n_growers)]
@@ -172,7 +173,10 @@ def _grower(
         summed = np.empty((n_threads, MOST_BINS)) if settings.symmetric else None
         forest = empty_forest(space.nodes.fields, len(data.table.n_values), space.left_sets)
         block, alone = block_scratch(len(forest.used)), Threads(0, 1, new_sync())
-        inputs = TreeMemory(alone, growth, np.ones(1), scratch, forest, block, summed)
+        bounds = None if growth.constraints is None else growth.constraints.bounds
+        l2 = float(settings.l2_regularization)
+        rule = LeafRule(l2, packing, growth.sums.totals, bounds)
+        inputs = TreeMemory(alone, growth, rule, np.ones(1), scratch, forest, block, summed)
         found = TreeGrower(settings, data.table, layout, inputs)
     space.grower = found = found.from_rows_of(space)
     return found
@@ -214,9 +218,7 @@ def _draws_for(
     return drawn
 
 
-def _stage(
-    settings: TreeSettings, data: TreeData, gradients: Gradients, sample: RowSample
-) -> SeparateTrees:
+def _stage(data: TreeData, gradients: Gradients, sample: RowSample) -> SeparateTrees:
     """Arrange the gradients by output, and choose the layout; draws are yet to come."""
     n, r = gradients.negative_gradient.shape
     structure = gradients.structure
@@ -242,7 +244,6 @@ def _stage(
         layout=layout_of(curved, of_probabilities, total, whole, m),
         draws=_no_draws(0, 0),
         thresholds=data.table.thresholds,
-        l2=float(settings.l2_regularization),
         rate=sample.rate or 0.0,  # without one, no value is rounded
         fewest_rounded=fewest_rounded(data, gradients, sample),
         next_tree=np.zeros(1, dtype=np.int64),
@@ -254,7 +255,7 @@ def _empty_trees(n_trees: int, growth: Growth) -> GrownTrees:
     n_nodes, n_leaves = len(growth.nodes.fields), growth.limits.max_leaves
     n_sets = 0 if growth.categories is None else len(growth.categories.left_sets)
     return GrownTrees(
-        trees=empty_tree(n_trees, n_nodes),
+        trees=empty_trees(n_trees, n_nodes),
         sizes=np.empty(n_trees, dtype=np.int64),
         depths=np.empty(n_trees, dtype=np.int64),
         left_sets=np.empty((n_trees, n_sets, SET_WORDS), dtype=np.uint64),

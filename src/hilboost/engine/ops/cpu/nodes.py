@@ -157,9 +157,9 @@ class GrownTrees(NamedTuple):
     values: NDArray[np.float64]  # (n_trees, n_leaves, 1) float64
 
 
-def empty_tree(*shape: int) -> GrownTree:
-    """Memory for trees of so many nodes, or (..., n_nodes)."""
-    *others, n_nodes = shape
+def empty_trees(n_trees: int, n_nodes: int) -> GrownTree:
+    """Memory for trees of so many nodes."""
+    shape = n_trees, n_nodes
     return GrownTree(
         np.empty(shape, dtype=np.int32),
         np.empty(shape),
@@ -167,13 +167,13 @@ def empty_tree(*shape: int) -> GrownTree:
         np.empty(shape, dtype=np.int32),
         np.empty(shape),
         np.empty(shape, dtype=np.int32),
-        np.empty((*others, (n_nodes + 1) // 2), dtype=np.int64),
+        np.empty((n_trees, (n_nodes + 1) // 2), dtype=np.int64),
     )
 
 
 @compiled
-def write_tree(nodes, n_nodes, gains, thresholds, is_category, tree):
-    """Write the nodes of a tree and return its depth.
+def write_tree(nodes, n_nodes, gains, thresholds, is_category, trees, place):
+    """Write the nodes of a tree to its place among some trees, and return its depth.
 
     ``nodes``: (n_nodes or more, N_NODE_FIELDS) int64. ``gains``: (n_nodes or more,) float64, of the
     splits; ignored at leaves. ``thresholds``: (n_nodes or more,) float64, of the splits; ignored at
@@ -183,18 +183,19 @@ def write_tree(nodes, n_nodes, gains, thresholds, is_category, tree):
     for node in range(n_nodes):
         column, left = nodes[node, COLUMN], nodes[node, LEFT]
         depth = max(depth, nodes[node, DEPTH])
+        here = place, node
         if left < 0:
-            tree.column[node], tree.threshold[node] = 0, np.inf
-            tree.missing_right[node], tree.child[node] = False, node
-            tree.gain[node], tree.leaf_number[node] = 0.0, n_leaves
-            tree.leaves[n_leaves] = node
+            trees.column[here], trees.threshold[here] = 0, np.inf
+            trees.missing_right[here], trees.child[here] = False, node
+            trees.gain[here], trees.leaf_number[here] = 0.0, n_leaves
+            trees.leaves[place, n_leaves] = node
             n_leaves += 1
             continue
         by_level = is_category.shape[0] > 0 and is_category[column] != 0
-        tree.column[node] = column
-        tree.threshold[node] = 0.0 if by_level else thresholds[node]
-        tree.missing_right[node], tree.child[node] = nodes[node, MISSING_LEFT] == 0, left
-        tree.gain[node], tree.leaf_number[node] = gains[node], -1
+        trees.column[here] = column
+        trees.threshold[here] = 0.0 if by_level else thresholds[node]
+        trees.missing_right[here], trees.child[here] = nodes[node, MISSING_LEFT] == 0, left
+        trees.gain[here], trees.leaf_number[here] = gains[node], -1
     return depth
 
 

@@ -45,9 +45,8 @@ from hilboost.engine.ops.cpu.leaves import (
     unit_of_outputs,
     value_of_sums,
 )
-from hilboost.engine.ops.cpu.nodes import BIN, COLUMN, N_NODES, GrownTree, open_root, write_tree
+from hilboost.engine.ops.cpu.nodes import BIN, COLUMN, N_NODES, open_root, write_tree
 from hilboost.engine.ops.cpu.row_order import arrange_blocks
-from hilboost.engine.ops.cpu.split_constraints import all_bounds
 from hilboost.engine.ops.cpu.stage_series import add_outputs, begin_stage, evaluate_share, evaluates
 from hilboost.engine.ops.cpu.sync import Threads, barrier
 from hilboost.engine.ops.cpu.traverse import BlockScratch
@@ -74,7 +73,6 @@ class SeparateTrees(NamedTuple):
     layout: Layout  # of all trees but for the factors and the salt
     draws: TreeDraws  # for all trees of all stages
     thresholds: NDArray[np.float64]  # (d, n_cuts) float64
-    l2: float  # added to the hessian of a leaf
     rate: float  # factor of the leaf values
     fewest_rounded: float  # weight of the rows from which on leaf values are rounded
     # (1,) int64: how many trees of the stage, or of the series, have been taken
@@ -98,6 +96,7 @@ class TreeMemory(NamedTuple):
 
     alone: Threads  # this thread, where the others do something else
     growth: Growth  # each tree replaces its gradients, their steps, rows, root and columns
+    rule: LeafRule
     unit: NDArray[np.float64]  # (1,) float64: of leaf values
     scratch: StageScratch
     forest: GrownForest  # for rows that trees have not learned from
@@ -219,7 +218,6 @@ def write_nodes(tree, place, stage, memory, grown, leaf_of_row):
             leaf_of_row[tree, i] = -1
     for node in range(n_nodes):
         scratch.of_nodes[node] = stage.thresholds[fields[node, COLUMN], fields[node, BIN]]
-    trees = grown.trees
     grown.sizes[place] = n_nodes
     grown.depths[place] = write_tree(
         fields,
@@ -227,15 +225,8 @@ def write_nodes(tree, place, stage, memory, grown, leaf_of_row):
         nodes.gains,
         scratch.of_nodes,
         is_category,
-        GrownTree(
-            trees.column[place],
-            trees.threshold[place],
-            trees.missing_right[place],
-            trees.child[place],
-            trees.gain[place],
-            trees.leaf_number[place],
-            trees.leaves[place],
-        ),
+        grown.trees,
+        place,
     )
 
 
@@ -254,14 +245,6 @@ def mark_rows(place, part, n_parts, stage, memory, grown, leaf_of_row):
 
 
 @inner
-def _rule_of(stage, memory):
-    """Inputs of the values of leaves besides exact sums."""
-    growth = memory.growth
-    bounds = all_bounds(growth.constraints)
-    return LeafRule(stage.l2, growth.rules.packing, growth.sums.totals, bounds)
-
-
-@inner
 def value_leaves(tree, place, part, n_parts, stage, memory, grown):
     """Write the values of some of the leaves."""
     keep_apart()
@@ -274,7 +257,7 @@ def value_leaves(tree, place, part, n_parts, stage, memory, grown):
         stage.learned.logistic,
     )
     of_leaves, values = _rows_of_leaves(place, memory.growth, grown), grown.values[place]
-    rule, sums = _rule_of(stage, memory), scratch.sums
+    rule, sums = memory.rule, scratch.sums
     sum_leaves(part, n_parts, of_leaves, learned, scratch.numbers, sums)
     for leaf in range(part, of_leaves.leaves.shape[0], n_parts):
         values[leaf, 0] = value_of_sums(leaf, of_leaves, learned, rule, sums)
@@ -284,7 +267,7 @@ def value_leaves(tree, place, part, n_parts, stage, memory, grown):
 def values_are_known(place, stage, memory, grown):
     """Write the values of the leaves if the packed sums tell them; whether they do."""
     keep_apart()
-    leaves, rule = _rows_of_leaves(place, memory.growth, grown).leaves, _rule_of(stage, memory)
+    leaves, rule = _rows_of_leaves(place, memory.growth, grown).leaves, memory.rule
     memory.unit[0] = unit_of_outputs(rule.packing, rule.totals[0, 0], stage.fewest_rounded)
     values = grown.values[place][: leaves.shape[0]]
     return steps_of_totals(rule, leaves, memory.unit[0], values)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.backends.compiled import compiled, inner
+from hilboost.backends.compiled import compiled
 from hilboost.backends.intrinsics import keep_apart
 from hilboost.engine.ops.cpu.column_splits import bounded_score
 from hilboost.engine.ops.cpu.criterion import LeafLimits
@@ -28,14 +28,6 @@ class SplitConstraints(NamedTuple):
     group_columns: NDArray[np.int64]
     # (n_nodes, d) uint8: columns split on above a node, ``used[0]`` zero; (0, d) where all may meet
     used: NDArray[np.uint8]
-
-
-@inner
-def all_bounds(constraints):
-    """The bounds of all nodes, or ``None`` where all columns are numbers without constraints."""
-    if constraints is None:
-        return None
-    return constraints.bounds
 
 
 @compiled
