@@ -255,11 +255,11 @@ def test_absolute_sums(seed, r, curved, weights, sampled):
     gradients, hessians = draw_gradients(rng, 50, r, curved)
     weight = draw_weights(rng, 50, weights)
     rows = draw_rows(rng, 50)[0] if sampled else np.empty(0, np.uint32)
-    learned = fixed_point.WeightedGradients(gradients, hessians, weight, rows)
     whole = weights != "fractions"
+    learned = fixed_point.WeightedGradients(gradients, hessians, weight, rows, whole)
     for module, keep in compared(fixed_point, fixed_point_twin):
         sums = empty_sums(2 * r + 1)
-        module.absolute_sums(learned, 0, len(rows) or 50, whole, np.empty((2, CHUNK)), sums)
+        module.absolute_sums(learned, 0, len(rows) or 50, np.empty((2, CHUNK)), sums)
         keep(*map(exact, sums))
 
 
@@ -281,7 +281,7 @@ def test_factor_of(seed):
 def all_rows(gradients, hessians):
     """Without weights."""
     return fixed_point.WeightedGradients(
-        gradients, hessians, np.empty(0), np.empty(0, dtype=np.uint32)
+        gradients, hessians, np.empty(0), np.empty(0, dtype=np.uint32), True
     )
 
 
@@ -329,11 +329,11 @@ def test_hessians_of_the_log_loss_follow_from_gradients(seed, weights):
     rounding = fixed_point.Rounding(256.0, 64.0, 1.0 if whole else 16.0, whole, salt, 0)
     compact, results = Compact(16, 20, 41), []
     for hessians, logistic in ((g, True), (np.abs(g) * np.maximum(1 - np.abs(g), 0.1), False)):
-        learned = fixed_point.WeightedGradients(g, hessians, weight, rows, logistic)
+        learned = fixed_point.WeightedGradients(g, hessians, weight, rows, whole, logistic)
         sums, ordered = empty_sums(3), np.zeros(len(rows), dtype=np.int64)
-        fixed_point.absolute_sums(learned, 0, len(rows), whole, np.empty((2, CHUNK)), sums)
+        fixed_point.absolute_sums(learned, 0, len(rows), np.empty((2, CHUNK)), sums)
         fixed_point.pack_gradients(learned, packing, rounding, 0, len(rows), None, ordered)
-        straight = fixed_point.WeightedGradients(g, hessians, weight[:0], rows[:0], logistic)
+        straight = learned._replace(weights=weight[:0], rows=rows[:0])
         one, few = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int32)
         total = np.zeros(2, dtype=np.int64)
         fixed_point.pack_one(straight, packing, rounding, 0, n, one)
@@ -410,9 +410,11 @@ def test_sum_leaves(seed, r, weights, curved):
     values = rng.normal(size=(n, r)) * 2.0 ** rng.integers(-40, 40, size=(n, r))
     values = values.clip(-1, 1) if curved == "logistic" else values
     hessians = {False: values[:, :0], True: rng.uniform(size=(n, r)), "logistic": values}[curved]
-    weight, whole = draw_weights(rng, n, weights)[:, None], weights != "fractions"
+    weight, whole = draw_weights(rng, n, weights), weights != "fractions"
     of_leaves = compiled_leaves.RowsOfLeaves(nodes, leaves, rows)
-    learned = compiled_leaves.LeafGradients(values, hessians, weight, whole, curved == "logistic")
+    learned = fixed_point.WeightedGradients(
+        values, hessians, weight, rows[0, :0], whole, curved == "logistic"
+    )
     n_bottom = r if curved else min(len(weight), 1)
     for module, keep in compared(compiled_leaves, leaves_twin):
         sums = np.full((2, len(leaves), r, 5), 99)
@@ -749,7 +751,7 @@ def test_rows_are_rounded_by_their_numbers_in_the_whole_table(seed, weighted, r)
     for begin in (0, first):
         part = np.s_[begin:]
         learned = fixed_point.WeightedGradients(
-            gradients[part], hessians[part], weights[part], np.empty(0, np.uint32)
+            gradients[part], hessians[part], weights[part], np.empty(0, np.uint32), True
         )
         rounding = fixed_point.Rounding(8.0, 4.0, 1.0, True, np.uint64(seed + 1), begin)
         packed = np.zeros((n - begin, r), dtype=np.int64) if r > 1 else None

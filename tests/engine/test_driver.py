@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.workers.together import run_together
 
+from hilboost.backends.exact_sums import is_whole
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.exchange import RowShare
 from hilboost.core.gradients import Gradients, Structure
@@ -127,7 +128,7 @@ def draw(settings, seed):
         X[:, 5:8] = X[:, 2:5]
     table = bin_table(X, None, 20, 0, ThreadTeam(), dict(settings.categorical))
     space, salt = buffers_for(settings, table, N), np.uint64(1)
-    learned = WeightedGradients(negative, hessian, weight, space.rows[:0])
+    learned = WeightedGradients(negative, hessian, weight, space.rows[:0], is_whole(weight))
     return table, space, pack(space, learned, False, salt, TreeData(table, ThreadTeam(), {}))
 
 

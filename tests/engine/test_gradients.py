@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from hilboost import BoostingClassifier, BoostingRegressor
+from hilboost.backends.exact_sums import is_whole
 from hilboost.backends.threads import ThreadTeam
 from hilboost.engine import gradients as packing
 from hilboost.engine import stage as fitting
@@ -45,7 +46,7 @@ def packed_of(negative, hessian, weight, salt=SALT):
     n = len(negative)
     space = TreeBuffers({}, (), n_rows=n, n_columns=1, n_bins=N_BINS + 1, n_threads=1, max_leaves=2)
     space.rows[:] = np.arange(n)
-    learned = WeightedGradients(negative, hessian, weight, space.rows[:0])
+    learned = WeightedGradients(negative, hessian, weight, space.rows[:0], is_whole(weight))
     table = bin_table(np.zeros((n, 1)), None, N_BINS, 0, ThreadTeam())
     packed = pack(space, learned, True, salt, TreeData(table, ThreadTeam(), {}))
     values = packed.values

@@ -8,8 +8,8 @@ from tests.reference.exact_sums import add_values
 from hilboost.engine.ops.reference import curvature
 
 
-def absolute_sums(learned, begin, end, whole, scratch, sums):
-    gradients, hessians, weights, rows, logistic = learned
+def absolute_sums(learned, begin, end, scratch, sums):
+    gradients, hessians, weights, rows, whole, logistic = learned
     hessians = curvature(hessians, logistic)
     r = gradients.shape[1]
     chosen = rows[begin:end] if len(rows) else np.arange(begin, end)

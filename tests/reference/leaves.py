@@ -24,17 +24,17 @@ def mark_leaves(thread, n_threads, of_leaves, offsets, leaf_of_row, leaf_at):
 
 def sum_leaves(thread, n_threads, of_leaves, learned, scratch, sums):
     nodes, leaves, rows = of_leaves
-    gradients, hessians, weights, whole, logistic = learned
+    gradients, hessians, weights, _, whole, logistic = learned
     for leaf in range(thread, len(leaves), n_threads):
         begin, end = nodes[leaves[leaf], :2]
         chosen = rows[nodes[leaves[leaf], ARRAY], begin:end]
-        w = weights[chosen, 0] if len(weights) else weights[:, 0]
+        w = weights[chosen] if len(weights) else weights
         sums[:, leaf] = empty_sums(*sums[:, leaf].shape[:2])
         add_values(gradients[chosen], w, whole, sums[0, leaf])
         if hessians.shape[1]:
             add_values(curvature(hessians[chosen], logistic), w, whole, sums[1, leaf])
         elif len(weights):
-            add_values(weights[chosen], weights[:0, 0], whole, sums[1, leaf, :1])
+            add_values(w[:, None], w[:0], whole, sums[1, leaf, :1])
 
 
 def add_leaf_values(values, leaf_of_row, raw, first, begin, end):

@@ -43,7 +43,6 @@ from hilboost.reductions.sums import count
 
 if TYPE_CHECKING:
     from hilboost.engine.ops.cpu.fixed_point import Layout, WeightedGradients
-    from hilboost.engine.ops.cpu.leaves import LeafGradients
     from hilboost.engine.ops.cpu.vector_state import VectorGrowth
 
 
@@ -86,7 +85,7 @@ class Operations(Protocol):
         """
 
     def leaves(
-        self, growth: Growth | VectorGrowth, leaves: NDArray[np.int64], learned: LeafGradients
+        self, growth: Growth | VectorGrowth, leaves: NDArray[np.int64], learned: WeightedGradients
     ) -> NDArray[np.int64]:
         """Sum the rows of each leaf exactly, (n_leaves, r + k, 5).
 

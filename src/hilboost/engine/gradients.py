@@ -28,7 +28,7 @@ from hilboost.engine.ops.cpu.fixed_point import (
 from hilboost.engine.ops.cpu.packing import Packing
 from hilboost.engine.ops.cpu.row_order import ROWS_PER_BLOCK
 from hilboost.engine.tree_data import TreeData
-from hilboost.reductions.sums import count, is_whole, largest, on_any_worker, sum_of_blocks
+from hilboost.reductions.sums import count, largest, on_any_worker, sum_of_blocks
 
 _MOST_REPETITIONS = 2**27
 _MOST_ROWS_EXACT, _MOST_ROWS_ROUNDED = 2**17, 2**21
@@ -78,7 +78,7 @@ def pack(
     blocks = [(b, min(b + ROWS_PER_BLOCK, m)) for b in range(0, max(m, 1), ROWS_PER_BLOCK)]
     found = _totals(learned, blocks, team, share)
     curved = learned.hessians.shape[1] > 0
-    layout = layout_of(curved, of_probabilities, found.weight, found.whole, count(m, share))
+    layout = layout_of(curved, of_probabilities, found.weight, learned.whole, count(m, share))
     layout = _scaled(layout, found, salt)
     n_channels, width = layout.n_channels(r), layout.width(r, weighted=len(weight) > 0)
     is_plain = n_channels == 1 and not len(learned.rows) and not len(weight)
@@ -134,15 +134,11 @@ def _pack_in_32_bits(
 
 
 class _Totals(NamedTuple):
-    """Weighted sums of ``|gradient|`` and hessian, largest over the outputs, and of the weights.
-
-    ``whole`` says whether the weights are whole numbers.
-    """
+    """Weighted sums of ``|gradient|`` and hessian, largest over the outputs, and of the weights."""
 
     gradient: float
     hessian: float
     weight: float
-    whole: bool
 
 
 def _totals(
@@ -153,18 +149,17 @@ def _totals(
 ) -> _Totals:
     """Add the learned rows, exactly: fields and scales must not depend on the rows' order."""
     r = learned.gradients.shape[1]
-    whole = is_whole(learned.weights, share)
 
     def sums_of(block: tuple[int, int]) -> NDArray[np.int64]:
         begin, end = block
         sums = empty_sums(2 * r + 1)
-        absolute_sums(learned, begin, end, whole, np.empty((2, CHUNK)), sums)
+        absolute_sums(learned, begin, end, np.empty((2, CHUNK)), sums)
         return sums
 
     found = rounded(sum_of_blocks(team.map(sums_of, blocks, 2), share))
     weighted = on_any_worker(len(learned.weights) > 0, share)
     weight = float(found[-1]) if weighted else float(count(blocks[-1][1], share))
-    return _Totals(float(found[:r].max()), float(found[r : 2 * r].max()), weight, whole)
+    return _Totals(float(found[:r].max()), float(found[r : 2 * r].max()), weight)
 
 
 @lru_cache(maxsize=64)

@@ -14,13 +14,13 @@ from hilboost.engine.ops.cpu.category_splits import CategorySplits
 from hilboost.engine.ops.cpu.criterion import leaf_values
 from hilboost.engine.ops.cpu.fixed_point import WeightedGradients
 from hilboost.engine.ops.cpu.growth import Growth
-from hilboost.engine.ops.cpu.leaves import LeafGradients, RowsOfLeaves, mark_leaves
+from hilboost.engine.ops.cpu.leaves import RowsOfLeaves, mark_leaves
 from hilboost.engine.ops.cpu.nodes import GrownTree, NodeStore, empty_trees, write_tree
 from hilboost.engine.ops.cpu.operations import n_parts
 from hilboost.engine.ops.cpu.packing import Packing
 from hilboost.engine.row_order import RowOrder, offsets_of
 from hilboost.engine.tree import Tree
-from hilboost.reductions.sums import is_whole, merged
+from hilboost.reductions.sums import merged
 
 if TYPE_CHECKING:
     from hilboost.engine.ops.cpu.vector_state import VectorGrowth
@@ -100,11 +100,8 @@ def newton_steps(
 
     ``weights``, ``bounds``: see :func:`~hilboost.engine.leaf_values`.
     """
-    gradients, hessians, of_rows, _, logistic = learned
-    r, share = gradients.shape[1], data.share
-    columns, whole = of_rows[:, None], is_whole(of_rows, share)
-    exact = LeafGradients(gradients, hessians, columns, whole, logistic)
-    sums = rounded(merged(data.operations.leaves(growth, leaves, exact), share))
+    r = learned.gradients.shape[1]
+    sums = rounded(merged(data.operations.leaves(growth, leaves, learned), data.share))
     values = np.empty((len(leaves), r))
     top, bottom = np.ascontiguousarray(sums[:, :r]), np.ascontiguousarray(sums[:, r:])
     leaf_values(top, bottom, weights, l2, bounds, values)

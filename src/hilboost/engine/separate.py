@@ -238,7 +238,6 @@ def _stage(data: TreeData, gradients: Gradients, sample: RowSample) -> SeparateT
     return SeparateTrees(
         learned=TreeGradients(negative, hessian, whole, structure.logistic),
         weights=weights,
-        column_weights=weights[:, None],
         rows=rows,
         offsets=offsets_of(data.order),
         layout=layout_of(curved, of_probabilities, total, whole, m),

@@ -13,6 +13,7 @@ from hilboost.backends.exact_sums import empty_sums, merge_sums
 from hilboost.core import dtypes
 from hilboost.core.base_model import Stage, Term
 from hilboost.core.dtypes import Floats
+from hilboost.core.exchange import RowShare
 from hilboost.core.gradients import Gradients, Structure
 from hilboost.core.row_sample import RowSample
 from hilboost.core.several_stages import FittedStages, StageRequest
@@ -33,6 +34,7 @@ from hilboost.engine.settings import TreeSettings, VectorSettings
 from hilboost.engine.table import BinnedTable
 from hilboost.engine.tree import Tree
 from hilboost.engine.tree_data import TreeData
+from hilboost.reductions.sums import is_whole
 
 _SQUARED_ERROR, _LOGISTIC, _SOFTMAX = "squared_error", "logistic", "softmax"
 _LOSSES = {_SQUARED_ERROR, _LOGISTIC, _SOFTMAX}
@@ -117,7 +119,7 @@ def fit_tree(
     if sample.rows is not None:
         data.bring_rows_back()
     next_root = _next_root(settings, data, gradients, sample)
-    learned, team = _learned(gradients, columns, sample), data.team
+    learned, team = _learned(gradients, columns, sample, data.share), data.team
     space = borrowed(settings, data, team.n_threads, sample)
     try:
         space.write_rows(sample.rows, team)
@@ -169,7 +171,9 @@ def _next_root(
     return None
 
 
-def _learned(gradients: Gradients, columns: slice, sample: RowSample) -> WeightedGradients:
+def _learned(
+    gradients: Gradients, columns: slice, sample: RowSample, share: RowShare | None
+) -> WeightedGradients:
     """Gradients, hessians and weights of some outputs, contiguous.
 
     Hessians that are derived from the gradients are these.
@@ -181,7 +185,8 @@ def _learned(gradients: Gradients, columns: slice, sample: RowSample) -> Weighte
         hessian = np.ascontiguousarray(gradients.hessian[:, columns])
     weight = np.empty(0) if sample.weight is None else sample.weight
     rows = np.empty(0, dtype=dtypes.ROW) if sample.rows is None else sample.rows
-    return WeightedGradients(negative, hessian, weight, rows, logistic)
+    whole = is_whole(weight, share)
+    return WeightedGradients(negative, hessian, weight, rows, whole, logistic)
 
 
 def _sketched(

@@ -42,7 +42,7 @@ from hilboost.engine.table import bin_table
 from hilboost.engine.tree import Tree
 from hilboost.engine.tree_data import ColumnValues, TreeData
 from hilboost.engine.vector_workers import VectorLoop
-from hilboost.reductions.sums import added, count
+from hilboost.reductions.sums import added, count, is_whole
 
 _TIE = 1e-10
 _PURE = 1e-12
@@ -83,7 +83,8 @@ def fit_tree(
     negative = np.ascontiguousarray(gradients.negative_gradient[:, columns], dtype=np.float64)
     weight = np.empty(0) if sample.weight is None else sample.weight
     rows = np.arange(len(negative), dtype=dtypes.ROW) if sample.rows is None else sample.rows
-    learned = WeightedGradients(negative, np.empty((len(negative), 0)), weight, rows)
+    whole = is_whole(weight, data.share)
+    learned = WeightedGradients(negative, np.empty((len(negative), 0)), weight, rows, whole)
     growth = _growth(settings, data, learned, rng)
     operations = CpuOperations(data.team, len(growth.scratch.sums))
     if data.share is None:

@@ -33,6 +33,8 @@ class WeightedGradients(NamedTuple):
     hessians: NDArray[np.float64]  # (n, r) float64: (n, 0) where constant
     weights: NDArray[np.float64]  # (n,) float64: (0,) for ones
     rows: NDArray[np.uint32]  # (m,) uint32: (0,) for all rows
+    # whether weights are whole numbers, see :func:`~hilboost.backends.exact_sums.is_whole`
+    whole: bool
     logistic: bool = False  # whether ``hessians`` are the gradients, see :func:`curvature`
 
 
@@ -80,16 +82,15 @@ class Layout(NamedTuple):
 
 
 @compiled
-def absolute_sums(learned, begin, end, whole, scratch, sums):
+def absolute_sums(learned, begin, end, scratch, sums):
     """Add the weighted sums of ``|gradient|``, hessian and weight over some rows to ``sums``.
 
     learned : WeightedGradients
-    whole : bool, see :func:`~hilboost.backends.exact_sums.is_whole`
     scratch : (2, CHUNK) float64
     sums : (2 r + 1, 5) int64; gradients, hessians where there are some, and weights where there are
         some
     """
-    gradients, hessians, weights, rows, logistic = learned
+    gradients, hessians, weights, rows, whole, logistic = learned
     r, here = gradients.shape[1], scratch[0]
     for chunk in range(begin, end, CHUNK):
         last = min(chunk + CHUNK, end)
@@ -185,7 +186,7 @@ def pack_gradients(learned, packing, rounding, begin, end, packed, ordered):
     more than outputs where the count has a channel of its own, and is not one for each row.
     ``ordered``: (m,) int64: written at the positions where there is one channel, and no ``packed``.
     """
-    gradients, hessians, weights, rows, logistic = learned
+    gradients, hessians, weights, rows, _, logistic = learned
     r = gradients.shape[1]
     for i in range(begin, end):
         row = rows[i] if rows.shape[0] > 0 else i

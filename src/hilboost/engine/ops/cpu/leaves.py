@@ -22,17 +22,6 @@ from hilboost.engine.ops.cpu.row_order import ROWS_PER_BLOCK, row_at
 from hilboost.engine.ops.cpu.sync import share
 
 
-class LeafGradients(NamedTuple):
-    """Sums that give the values of leaves."""
-
-    gradients: NDArray[np.float64]  # (n, r) float64
-    hessians: NDArray[np.float64]  # (n, r) float64: (n, 0) for ones
-    weights: NDArray[np.float64]  # (n, 1) float64: (0, 1) for ones
-    whole: bool  # see :func:`~hilboost.backends.exact_sums.is_whole`
-    # whether ``hessians`` are gradients, see :func:`~hilboost.backends.loss_gradients.curvature`
-    logistic: bool = False
-
-
 class LeafRule(NamedTuple):
     """Inputs of the values of leaves besides the exact sums over their rows."""
 
@@ -153,23 +142,24 @@ def _add_rows(thread, n_threads, of_leaves, numbers, scratch, sums):
 def sum_leaves(thread, n_threads, of_leaves, learned, scratch, sums):
     """Sum the rows of a thread's share of the leaves exactly: gradients, and hessians or weights.
 
-    ``of_leaves``: RowsOfLeaves. ``learned``: LeafGradients. ``scratch``: (n_threads, 2, CHUNK)
+    ``of_leaves``: RowsOfLeaves. ``learned``: WeightedGradients. ``scratch``: (n_threads, 2, CHUNK)
     float64. ``sums``: (2, n_leaves, r, 5) int64, written; of weights, there is one column.
     """
-    g, h, w, whole, logistic = learned
+    g, h, w, _, whole, logistic = learned
     n_bottom = h.shape[1] if h.shape[1] > 0 else min(w.shape[0], 1)
     for leaf in range(thread, of_leaves.leaves.shape[0], n_threads):
         for k in range(g.shape[1]):
             clear_sum(sums[0, leaf, k])
         for k in range(n_bottom):
             clear_sum(sums[1, leaf, k])
-    gradients = LeafNumbers(g, w, whole, logistic)
+    column = w.reshape((w.shape[0], 1))
+    gradients = LeafNumbers(g, column, whole, logistic)
     _add_rows(thread, n_threads, of_leaves, gradients, scratch, sums)
     if h.shape[1] > 0 and not logistic:
-        hessians = LeafNumbers(h, w, whole, False)
+        hessians = LeafNumbers(h, column, whole, False)
         _add_rows(thread, n_threads, of_leaves, hessians, scratch, sums[1:])
     elif h.shape[1] == 0 and w.shape[0] > 0:
-        weights = LeafNumbers(w, w[:0], whole, False)
+        weights = LeafNumbers(column, column[:0], whole, False)
         _add_rows(thread, n_threads, of_leaves, weights, scratch, sums[1:])
 
 
@@ -177,7 +167,7 @@ def sum_leaves(thread, n_threads, of_leaves, learned, scratch, sums):
 def value_of_sums(leaf, of_leaves, learned, rule, sums):
     """The value of a leaf from its exact sums.
 
-    ``of_leaves``: RowsOfLeaves. ``learned``: LeafGradients. ``rule``: LeafRule. ``sums``: (2,
+    ``of_leaves``: RowsOfLeaves. ``learned``: WeightedGradients. ``rule``: LeafRule. ``sums``: (2,
     n_leaves, 1, 5) int64.
     """
     node = of_leaves.leaves[leaf]

@@ -41,7 +41,7 @@ from hilboost.engine.ops.cpu.fixed_point import (
 )
 from hilboost.engine.ops.cpu.grow import WHOLE_TREE, grow
 from hilboost.engine.ops.cpu.growth import NANOSECONDS_PER_CELL, Growth
-from hilboost.engine.ops.cpu.leaves import LeafGradients, RowsOfLeaves, sum_leaves
+from hilboost.engine.ops.cpu.leaves import RowsOfLeaves, sum_leaves
 from hilboost.engine.ops.cpu.node_histogram import NANOSECONDS_PER_WORD
 from hilboost.engine.ops.cpu.nodes import BEGIN, END, GrownTree, NodeStore
 from hilboost.engine.ops.cpu.partition import NANOSECONDS_PER_ROW, partition_nodes
@@ -140,7 +140,7 @@ class CpuOperations:
             self.cooperate(lambda threads: grow(threads, SEARCH, growth, None), work)
 
     def leaves(
-        self, growth: Growth | VectorGrowth, leaves: NDArray[np.int64], learned: LeafGradients
+        self, growth: Growth | VectorGrowth, leaves: NDArray[np.int64], learned: WeightedGradients
     ) -> NDArray[np.int64]:
         """Sum the gradients of the rows of each leaf exactly, and what their steps are divided by.
 

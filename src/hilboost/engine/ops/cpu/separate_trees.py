@@ -35,7 +35,6 @@ from hilboost.engine.ops.cpu.fixed_point import (
 from hilboost.engine.ops.cpu.grow import take_steps
 from hilboost.engine.ops.cpu.growth import Growth
 from hilboost.engine.ops.cpu.leaves import (
-    LeafGradients,
     LeafRule,
     RowsOfLeaves,
     mark_leaves,
@@ -65,7 +64,6 @@ class SeparateTrees(NamedTuple):
 
     learned: TreeGradients  # of one stage
     weights: NDArray[np.float64]  # (n,) float64: (0,) for ones
-    column_weights: NDArray[np.float64]  # (n, 1) or (0, 1) float64: the same
     # (m,) uint32: the rows to learn from, which each stage of a series draws; (0,) for all
     rows: NDArray[np.uint32]
     # (n,) uint16: which row of its block is at each position of a sorted table; (0,) otherwise
@@ -108,9 +106,9 @@ class TreeMemory(NamedTuple):
 @inner
 def _learned_of(tree, stage):
     """Gradients, hessians and weights of the rows that a tree learns from."""
-    gradients, hessians = stage.learned.gradients[tree], stage.learned.hessians[tree]
-    logistic = stage.learned.logistic
-    return WeightedGradients(gradients, hessians, stage.weights, stage.rows, logistic)
+    gradients, hessians, whole, logistic = stage.learned
+    weights, rows = stage.weights, stage.rows
+    return WeightedGradients(gradients[tree], hessians[tree], weights, rows, whole, logistic)
 
 
 @inner
@@ -128,7 +126,7 @@ def measure(tree, begin, end, thread, stage, scratch):
     """Add up the magnitudes of the gradients of some rows."""
     keep_apart()
     numbers, sums = scratch.numbers[thread], scratch.magnitudes[thread]
-    absolute_sums(_learned_of(tree, stage), begin, end, stage.learned.whole, numbers, sums)
+    absolute_sums(_learned_of(tree, stage), begin, end, numbers, sums)
 
 
 @inner
@@ -249,13 +247,7 @@ def value_leaves(tree, place, part, n_parts, stage, memory, grown):
     """Write the values of some of the leaves."""
     keep_apart()
     scratch = memory.scratch
-    learned = LeafGradients(
-        stage.learned.gradients[tree],
-        stage.learned.hessians[tree],
-        stage.column_weights,
-        stage.learned.whole,
-        stage.learned.logistic,
-    )
+    learned = _learned_of(tree, stage)
     of_leaves, values = _rows_of_leaves(place, memory.growth, grown), grown.values[place]
     rule, sums = memory.rule, scratch.sums
     sum_leaves(part, n_parts, of_leaves, learned, scratch.numbers, sums)

@@ -16,7 +16,6 @@ from hilboost.core import dtypes
 from hilboost.engine.ops.cpu.fixed_point import Layout, WeightedGradients
 from hilboost.engine.ops.cpu.growth import Growth
 from hilboost.engine.ops.cpu.histogram import STRIDE
-from hilboost.engine.ops.cpu.leaves import LeafGradients
 from hilboost.engine.ops.cpu.nodes import (
     ARRAY,
     BEGIN,
@@ -202,7 +201,7 @@ class DeviceOperations:
         return steps[:-1, blocks.N_LEFT].copy()
 
     def leaves(
-        self, growth: Growth | VectorGrowth, leaves: NDArray[np.int64], learned: LeafGradients
+        self, growth: Growth | VectorGrowth, leaves: NDArray[np.int64], learned: WeightedGradients
     ) -> NDArray[np.int64]:
         """Sum the gradients of the rows of each leaf exactly, and what their steps are divided by.
 
@@ -280,9 +279,7 @@ class DeviceOperations:
 
         return self._trees.of(buffers.ordered if packed is None else packed, copied)
 
-    def _learned(
-        self, tree: _Memory, learned: WeightedGradients | LeafGradients, is_new: bool
-    ) -> Any:
+    def _learned(self, tree: _Memory, learned: WeightedGradients, is_new: bool) -> Any:
         """Gradients, hessians and weights on the device; these of a tree are copied once."""
         names, source = ("gradients", "hessians", "weights"), learned.gradients
         if is_new or tree.source() is not source:

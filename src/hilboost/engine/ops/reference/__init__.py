@@ -10,7 +10,6 @@ from hilboost.backends.random_bits import bits_of
 from hilboost.core.dtypes import Floats
 from hilboost.engine.ops.cpu.fixed_point import Layout, Rounding, WeightedGradients
 from hilboost.engine.ops.cpu.growth import Growth
-from hilboost.engine.ops.cpu.leaves import LeafGradients
 from hilboost.engine.ops.cpu.nodes import (
     ARRAY,
     BEGIN,
@@ -35,7 +34,7 @@ def quantize(
 ) -> Sums:
     """Round gradients to packed integers and return their sums."""
     packing, rounding = layout.packing, layout.rounding
-    gradients, hessians, weights, rows, logistic = learned
+    gradients, hessians, weights, rows, _, logistic = learned
     n, r = gradients.shape
     chosen = rows.astype(np.int64) if len(rows) else np.arange(n)
     weight = weights[chosen, None] if len(weights) else np.ones((len(chosen), 1))
@@ -119,16 +118,16 @@ def histogram(growth: Growth, nodes: NDArray[np.int64]) -> None:
         growth.histograms.slots[slot] = sums.ravel()
 
 
-def leaves(growth: Growth, leaves: NDArray[np.int64], learned: LeafGradients) -> Sums:
+def leaves(growth: Growth, leaves: NDArray[np.int64], learned: WeightedGradients) -> Sums:
     """Sum the rows of each leaf exactly: gradients, and hessians or weights."""
-    gradients, hessians, weights, whole, logistic = learned
+    gradients, hessians, weights, _, whole, logistic = learned
     numbers = np.hstack([gradients, curvature(hessians, logistic)])
     is_curved, none = hessians.shape[1] > 0, np.empty(0)
     sums = empty_sums(len(leaves), numbers.shape[1] + (not is_curved))
     for leaf, node in enumerate(leaves):
         begin, end, array = growth.nodes.fields[node, [BEGIN, END, ARRAY]]
         rows = growth.buffers.rows[array, begin:end]
-        weight = weights[rows, 0] if len(weights) else none
+        weight = weights[rows] if len(weights) else none
         for k, column in enumerate(numbers[rows].T):
             add_numbers(column.copy(), weight, whole, sums[leaf, k])
         if not is_curved:
