@@ -147,7 +147,7 @@ def fill_gains(counts, n_cuts, total, total_count, rules, scratch):
 
 
 @inner
-def _sum_bins(bins, last, left, sums):
+def sum_bins(bins, last, left, sums):
     """Running sums from ``left`` on over the first ``last`` bins; how many of these hold rows.
 
     Bins without rows are squeezed out: small nodes have few others.
@@ -162,7 +162,7 @@ def _sum_bins(bins, last, left, sums):
 
 
 @inner
-def _sum_pairs(cells, last, sums, counts):
+def sum_pairs(cells, last, sums, counts):
     """The same for a channel of packed gradients and one of counts, from ``sums[0]`` on."""
     left, left_count, n_cuts = sums[0], counts[0], np.int64(0)
     for b in range(last):
@@ -241,7 +241,7 @@ def scan(column, total, rules, direction, bounds, least, scratch):
     for missing_left in range(directions):
         # Missing against all the rest is one more place to cut.
         last = n_values if (directions == 2 and missing_left == 0) else n_values - 1
-        n_cuts = _sum_bins(bins, last, missing if missing_left else np.int64(0), scratch.sums)
+        n_cuts = sum_bins(bins, last, missing if missing_left else np.int64(0), scratch.sums)
         n_filled = (n_cuts + 7) & ~7  # whole vectors: a cut with nothing on its right has no gain
         for i in range(n_cuts, n_filled):
             scratch.sums[i] = total
@@ -276,7 +276,7 @@ def scan_pairs(column, totals, rules, least, scratch):
         last = n_values if (directions == 2 and missing_left == 0) else n_values - 1
         sums[0] = cells[missing] if missing_left else np.int64(0)
         counts[0] = cells[missing + 1] if missing_left else np.int64(0)
-        n_cuts = _sum_pairs(cells, last, sums, counts)
+        n_cuts = sum_pairs(cells, last, sums, counts)
         fill_gains(counts, n_cuts, totals[0], totals[1], rules, scratch)
         largest = _largest_rank(gains, n_cuts, sums)
         if largest > best_rank:

@@ -36,6 +36,8 @@ from hilboost.engine.ops.cpu.column_splits import (
     is_empty,
     move_left,
     score_channels,
+    sum_bins,
+    sum_pairs,
 )
 from hilboost.engine.ops.cpu.criterion import split_gain
 from hilboost.engine.ops.cpu.growth import begin_with_root, cut_columns, open_batch
@@ -93,28 +95,6 @@ def _gain_of_channels(left, right, totals, rules):
 
 
 @inner
-def _sum_bins(column, left, left_count, counts, last, scratch):
-    """Running sums over the first bins, but for bins without rows, and their places; how many.
-
-    ``counts`` is ``None`` where the packed sums hold the counts.
-    """
-    histogram, sums, places, n_cuts = column.histogram, scratch.sums, scratch.places, np.int64(0)
-    for b in range(last):
-        if counts is None:
-            here = histogram[column.base + b]
-            some = here
-        else:
-            here, rows = histogram[2 * (column.base + b)], histogram[2 * (column.base + b) + 1]
-            some = here | rows
-            left_count += rows
-            counts[n_cuts] = left_count
-        left += here
-        sums[n_cuts], places[n_cuts] = left, b
-        n_cuts += np.int64(some != 0 or b == 0)
-    return n_cuts
-
-
-@inner
 def _fill_gains(n_cuts, totals, rules, scratch):
     """Gains of cuts of a node with one output, by the sums of their left sides in ``scratch``."""
     if totals.shape[0] == 1:
@@ -125,40 +105,38 @@ def _fill_gains(n_cuts, totals, rules, scratch):
 
 @inner
 def _find_gains(column, totals, missing_left, last, rules, scratch):
-    """Gains of the cuts of a node before ``last`` that differ, and their first places; how many.
-
-    A cut at a bin without rows has the gain of the cut before it.
-    """
+    """Gains of the cuts of a node that differ: one before all bins, and one at each with rows."""
     keep_inside()
-    n_channels, histogram, left = totals.shape[0], column.histogram, scratch.left
-    missing, n_cuts = (column.base + column.n_bins - 1) * n_channels, np.int64(0)
+    n_channels, first, left = totals.shape[0], column.base * totals.shape[0], scratch.left
+    cells = column.histogram[first : first + column.n_bins * n_channels]
     for c in range(n_channels):
-        left[c] = histogram[missing + c] if missing_left else 0
+        left[c] = cells[(column.n_bins - 1) * n_channels + c] if missing_left else 0
+        scratch.right[c] = totals[c] - left[c]
     if _number_of(rules.n_outputs) == 1:
+        sums, counts = scratch.sums, scratch.sums[STRIDE:]
+        sums[0] = sums[1] = left[0]
         if n_channels == 1:
-            n_cuts = _sum_bins(column, left[0], np.int64(0), None, last, scratch)
+            n_cuts = sum_bins(cells, last, left[0], sums[1:])
         else:
-            n_cuts = _sum_bins(column, left[0], left[1], scratch.sums[STRIDE:], last, scratch)
-        _fill_gains(n_cuts, totals, rules, scratch)
-        return n_cuts
-    for b in range(last):
-        first = (column.base + b) * n_channels
-        if move_left(histogram, first, totals, left, scratch.right) or b == 0:
-            scratch.places[n_cuts] = b
+            counts[0] = counts[1] = left[1]
+            n_cuts = sum_pairs(cells, last, sums[1:], counts[1:])
+        _fill_gains(n_cuts + 1, totals, rules, scratch)
+        return
+    n_cuts = np.int64(0)
+    for b in range(-1, last):
+        if b < 0 or move_left(cells, b * n_channels, totals, left, scratch.right):
             scratch.gains[n_cuts] = _gain_of_channels(left, scratch.right, totals, rules)
             n_cuts += 1
-    return n_cuts
 
 
 @inner
-def _add_gains(n_cuts, last, scratch, summed):
+def _add_gains(column, n_channels, last, scratch, summed):
     """Add the gains of a node to the gains of all cuts, each from its place to the next one."""
-    scratch.places[n_cuts] = last
-    for i in range(n_cuts):
-        gain = scratch.gains[i]
-        if gain > NO_GAIN:
-            for b in range(scratch.places[i], scratch.places[i + 1]):
-                summed[b] += gain
+    cut = np.int64(0)
+    for b in range(last):
+        cut += np.int64(not is_empty(column.histogram, (column.base + b) * n_channels, n_channels))
+        if scratch.gains[cut] > NO_GAIN:
+            summed[b] += scratch.gains[cut]
 
 
 @inner
@@ -206,8 +184,8 @@ def _search_column(number, growth, scratch, summed):
         for i in range(batch.state[N_DIVIDED]):
             node = batch.divided[i]
             column, totals = column_of(node, number, growth), growth.sums.totals[node]
-            n_cuts = _find_gains(column, totals, missing_left, last, rules, scratch)
-            _add_gains(n_cuts, last, scratch, summed)
+            _find_gains(column, totals, missing_left, last, rules, scratch)
+            _add_gains(column, totals.shape[0], last, scratch, summed)
         gain, cut = _best_cut(summed, last, beyond)
         if gain > best:
             best, best_cut, best_left = gain, cut, np.int64(missing_left)
