@@ -48,6 +48,7 @@ class LinearSystem:
     tolerance: float  # largest column norm of the residual at which the system counts as solved
     left: float = np.inf  # that of the present residual; infinite before the first step
     progress: Progress | None = None  # state of the search; ``None`` before the first step
+    ahead: Change | None = None  # from the function so far to the search, if that is not a descent
 
     @property
     def is_solved(self) -> bool:
@@ -137,7 +138,8 @@ class IterativeSolver:
     ) -> tuple[Change, LinearSystem]:
         """A few steps for a residual (n, r), the first from a sparse machine; the system after.
 
-        ``so_far`` has the weights and values before them.
+        ``so_far`` has the weights and values before them.  The steps continue the search, which may
+        be ahead of the function.
         If the residual seems small enough, it is recomputed from all weights.  If it is not, the
         outputs lead to the values of ``K (α + step)``, and the fit continues.
         """
@@ -145,7 +147,11 @@ class IterativeSolver:
         b = array_api.like(np.ascontiguousarray(residual), self.gram.A, "float64")
         search, sparse_machine = self._search(D)
         start, taken_first = b * 0.0, b * 0.0
-        if system.progress is None:
+        if system.ahead is not None:
+            start = array_api.like(system.ahead.weights, b)
+            taken_first = array_api.like(system.ahead.outputs, b)
+            taken_first = taken_first + array_api.like(D, b)[:, None] * start
+        elif system.progress is None:
             coefficients = sparse_machine.coefficients(b)
             start[self.landmarks] = array_api.solve_lower(
                 self.factor, coefficients, transposed=True
@@ -164,7 +170,7 @@ class IterativeSolver:
             if not error <= tolerance:
                 outputs, left = true, error
         step = Change(array_api.to_numpy(change), array_api.to_numpy(outputs))
-        return step, replace(system, left=left, progress=found.progress)
+        return step, replace(system, left=left, progress=found.progress, ahead=None)
 
     def newton(self, D: Floats, b: Floats, iterations: int) -> Change:
         """Steps until a tenth of the residual is left and the sum descends, and its values."""

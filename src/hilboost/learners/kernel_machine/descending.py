@@ -122,6 +122,7 @@ class Descent:
     # decrease of a stage, relative to the decrease so far, below which it is negligible
     least: float = 1e-7
     fall: float = 0.0  # decrease so far
+    last: float = 0.0  # decrease by the last stage
     n_flat: int = 0  # number of last stages with a negligible decrease
 
     @property
@@ -136,7 +137,7 @@ class Descent:
         fall = 0.5 * float((term.coefficient * step.descent).sum())
         total = self.fall + max(fall, 0.0)
         is_flat = not fall > self.least * total
-        return replace(self, fall=total, n_flat=self.n_flat + 1 if is_flat else 0)
+        return replace(self, fall=total, last=fall, n_flat=self.n_flat + 1 if is_flat else 0)
 
 
 @dataclass(frozen=True, eq=False)

@@ -33,13 +33,20 @@ from hilboost.learners.kernel_machine.config import (
     require_free,
 )
 from hilboost.learners.kernel_machine.conjugate_gradients import largest_norm
-from hilboost.learners.kernel_machine.descending import LARGEST_SHARE, share_of_rounding, unspoilt
+from hilboost.learners.kernel_machine.descending import (
+    LARGEST_SHARE,
+    Descending,
+    share_of_rounding,
+    unspoilt,
+)
 from hilboost.learners.kernel_machine.kernel_learner import KernelLearner
 from hilboost.learners.kernel_machine.problem import Change, Component, StageProblem
 from hilboost.learners.kernel_machine.state import MachineRecord, MachineState
 from hilboost.learners.kernel_machine.tuning.choose import Choice
 
 _ILL_CONDITIONED_DIRECT_UP_TO = 12_000  # rows; conjugate gradients would take many steps
+# Later stages take up to 16 times as many steps, if their kernel values are this many at most.
+_USUAL_STAGES, _MOST_TIMES, _MOST_VALUES = 10, 16, 1e11
 
 
 @dataclass(frozen=True)
@@ -97,17 +104,24 @@ class FullLearner(KernelLearner):
             problem = data.settled(problem, diagonal_of(problem, size).min(axis=1))
         take = self._newton_step if problem.is_newton else self._bounded_step
         change = take(data, problem, size)
-        every = np.arange(problem.n_rows)
         is_first = not data.record.n_stages
+        every = np.arange(problem.n_rows)
         if is_first and data.refine_precision(problem.kernel, every, change.weights):
             data.restart_solver()
             change = take(data, problem, size)
-        step = data.step_of(problem, every, change.weights, change.outputs, data.basis)
-        step = unspoilt(step, problem, data.gained(problem))
+        step, rest = data.descending(problem, change)
+        if rest is not None and is_first and data.restart_search():
+            # The sparse machine alone minimizes the penalized error over its span.
+            change = self._bounded_step(data, problem, size, iterations=0)
+            step, rest = data.descending(problem, change)
+        if rest is not None:
+            data.fall_behind(rest)
         is_minimizer = problem.is_newton and problem.corners is not None
         return data.propose(replace(step, is_minimizer=is_minimizer))
 
-    def _bounded_step(self, data: FullState, problem: StageProblem, size: float) -> Change:
+    def _bounded_step(
+        self, data: FullState, problem: StageProblem, size: float, iterations: int | None = None
+    ) -> Change:
         """A step with a bound on the hessian, which is exact for squared error."""
         D = diagonal_of(problem, size)
         so_far = data.component(problem.kernel, problem.n_outputs)
@@ -117,7 +131,15 @@ class FullLearner(KernelLearner):
         if data.solver.system is None or not np.array_equal(D[:, 0], data.solver.system.D):
             system = LinearSystem(D[:, 0], self.tolerance * largest_norm(residual))
             data.note(own=replace(data.solver, system=system))
-        return data.advance(solver, problem, residual, so_far, self.iterations)
+        if iterations is None:
+            iterations = self._iterations(data)
+        return data.advance(solver, problem, residual, so_far, iterations)
+
+    def _iterations(self, data: FullState) -> int:
+        """Steps of conjugate gradients: more in late stages, since the search is a long one."""
+        late = max(0, data.record.n_stages + 1 - _USUAL_STAGES)
+        most = max(1.0, _MOST_VALUES / (self.iterations * float(data.workspace.n_rows) ** 2))
+        return int(self.iterations * min(2.0**late, _MOST_TIMES, most))
 
     def _newton_step(self, data: FullState, problem: StageProblem, size: float) -> Change:
         """A step with the hessian at the ensemble so far."""
@@ -239,6 +261,30 @@ class FullState(MachineState):
         self.equations = None
         self.note(own=replace(self.solver, system=None, smallest=None))
 
+    def restart_search(self) -> bool:
+        """Begin the search anew, because its residual changes; whether there was one."""
+        system = self.solver.system
+        if system is None:
+            return False
+        self.note(own=replace(self.solver, system=system.restarted))
+        return system.progress is not None
+
+    def descending(self, problem: StageProblem, change: Change) -> tuple[Descending, Change | None]:
+        """The step of a change, and what was cut off because it increases the penalized error."""
+        rows = np.arange(problem.n_rows)
+        whole = self.step_of(problem, rows, change.weights, change.outputs, self.basis)
+        step = unspoilt(whole, problem, self.gained(problem))
+        if step is whole:
+            return step, None
+        weights = change.weights - step.term.model.weights
+        return step, Change(weights, change.outputs - step.outputs)
+
+    def fall_behind(self, rest: Change) -> None:
+        """Leave the search ahead of the function, whose penalized error it does not lower yet."""
+        system = self.solver.system
+        if system is not None and system.progress is not None:
+            self.note(own=replace(self.solver, system=replace(system, left=np.inf, ahead=rest)))
+
     def advance(
         self,
         solver: DirectSolver | IterativeSolver,
@@ -279,8 +325,7 @@ class FullState(MachineState):
     def withdraw(self) -> None:
         """Discard the step and restart conjugate gradients, because the residual changes."""
         super().withdraw()
-        if self.solver.system is not None:
-            self.note(own=replace(self.solver, system=self.solver.system.restarted))
+        self.restart_search()
 
     def stage_added(self, stage: Stage) -> None:
         """Add the step; if all of it was added, the residual may be within the tolerance."""
@@ -289,6 +334,8 @@ class FullState(MachineState):
         solver = self.solver
         if solver.system is not None and solver.keeps_system and added_whole:
             self.note(own=replace(solver, is_solved=solver.is_solved or solver.system.is_solved))
+        elif solver.system is not None and solver.system.ahead is not None:
+            self.restart_search()
 
     def close(self) -> None:
         """End the threads and release the Gram matrix."""

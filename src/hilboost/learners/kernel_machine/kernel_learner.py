@@ -22,6 +22,7 @@ from hilboost.kernels.description import is_described
 from hilboost.kernels.gram import evaluate, require_memory
 from hilboost.learners.kernel_machine.all_rows import solve_shifted
 from hilboost.learners.kernel_machine.config import KernelMachineConfig, Workspace
+from hilboost.learners.kernel_machine.conjugate_gradients import largest_norm
 from hilboost.learners.kernel_machine.descending import Descending, unspoilt
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.learners.kernel_machine.problem import StageProblem
@@ -166,6 +167,9 @@ class BlockLearner(KernelLearner):
         # The dual problem of a block takes the function for that of one kernel.
         if problem.is_newton or self.setting.kernels:
             return data.propose(unspoilt(self._newton_step(data, problem, rows), problem))
+        if problem.gradients.hessian is None:
+            norm = largest_norm(dual_residual)
+            data.note(residuals=((data.record.residuals or (norm,))[0], norm))
         step = self._dual_step(data, problem, rows, dual_residual[rows])
         return data.propose(unspoilt(step, problem, data.gained(problem)))
 

@@ -195,6 +195,8 @@ class StageProblem:
 class Change:
     """A change of the function: weights (D, r) at the basis, and outputs (m, r)."""
 
+    in_files: ClassVar[bool] = True
+
     weights: Floats
     outputs: Floats
 

@@ -44,6 +44,9 @@ from hilboost.learners.kernel_machine.tuning.choose import (
     SharedChoice,
 )
 
+_LARGEST_FALL = 0.01  # of the penalized loss by the last stage, relative to all of them
+_LARGEST_RESIDUAL = 0.1  # its square bounds the distance of the penalized loss to its minimum
+
 
 @dataclass(frozen=True, eq=False)
 class MachineRecord:
@@ -58,6 +61,8 @@ class MachineRecord:
     n_stages: int = 0
     components: tuple[Component, ...] = ()  # one for each kernel
     own: Any = None  # what the learner adds, such as the state of its solver
+    # norms of the first and the last dual residual of stages that solve blocks of rows
+    residuals: tuple[float, float] | None = None
 
 
 class MachineState:
@@ -113,6 +118,16 @@ class MachineState:
     def converged(self) -> bool:
         """Whether the penalized loss was observed, and no longer decreases."""
         return self.record.descent is not None and self.record.descent.has_ended
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the fit is close to the minimum, or its stages do not approach one."""
+        residuals, descent = self.record.residuals, self.record.descent
+        if residuals is not None:
+            return residuals[1] <= _LARGEST_RESIDUAL * residuals[0]
+        if descent is not None:
+            return descent.last <= _LARGEST_FALL * descent.fall
+        return self.converged or not self.iterates
 
     def seen(self, gradients: Gradients, sample: RowSample) -> tuple[Gradients, Floats | None]:
         """Gradients and sample weights of the distinct rows, in the unit of the first gradients."""

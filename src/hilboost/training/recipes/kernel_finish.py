@@ -7,9 +7,11 @@ from itertools import groupby
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from hilboost.core.base_model import Stage, Term
 from hilboost.core.dtypes import Floats
+from hilboost.core.errors import warn_caller
 from hilboost.core.target import Target
 from hilboost.learners.kernel_machine.descending import check_predictions
 from hilboost.learners.kernel_machine.expansion import merge
@@ -30,6 +32,8 @@ class KernelFinish:
     # for each kernel of a list, the position of the first equal one; empty without a list
     firsts: tuple[int, ...] = ()
     sizes: Floats | None = None  # (c,) float64: the unit of each of several targets
+    # number of stages that should suffice; ``None`` if the user or held-out rows limit it
+    enough: int | None = None
 
     def __call__(self, outcome: Outcome) -> Outcome:
         """Add a summary of the kernel machine to the outcome."""
@@ -44,6 +48,12 @@ class KernelFinish:
             machine.workspace.precision,
             machine.workspace.seed,
         )
+        if len(member.stages) == self.enough and not machine.is_settled:
+            warn_caller(
+                f"the kernel machine did not converge in {self.enough} stages; increase "
+                "regularization, memory_budget or n_estimators.",
+                ConvergenceWarning,
+            )
         residual = y - outcome.initial_raw
         choice = machine.choice
         summary = KernelMachineSummary(

@@ -128,11 +128,12 @@ def kernel_recipe(p: KernelParameters, loss: Loss, data: TrainingData, seed: int
     learner = kernel_learner(p, count_distinct(data.X), data.schema.categories)
     firsts = () if p.listed is None else first_of_equals(p.listed)
     early = data.held_out is not None and p.early_stopping is not False
+    n_stages = _n_stages(p, loss, learner, max(1, len(set(firsts))))
     config = BoostingConfig(
         loss=loss,
         learner=learner,
         seed=seed,
-        n_stages=_n_stages(p, loss, learner, max(1, len(set(firsts)))),
+        n_stages=n_stages,
         rules=_rules(p, loss, learner),
         learning_rate=float(p.learning_rate),
         sampling=RowSampling(p.subsample),
@@ -146,7 +147,11 @@ def kernel_recipe(p: KernelParameters, loss: Loss, data: TrainingData, seed: int
         time_budget=p.time_budget,
         choose_penalty=penalty_choice(loss, data, initial_raw),
         finish=KernelFinish(
-            p.is_given, is_auto(p.regularization), firsts, None if units is None else units.size
+            p.is_given,
+            is_auto(p.regularization),
+            firsts,
+            sizes=None if units is None else units.size,
+            enough=n_stages if is_auto(p.n_estimators) and not early else None,
         ),
     )
 
@@ -295,7 +300,7 @@ def _n_stages(p: KernelParameters, loss: Loss, learner: Learner, n_kernels: int)
     if not loss.bounded_hessian:
         # Most fits stop earlier, when the penalized loss no longer decreases.
         return 60 * n_kernels
-    return (30 if learner.name == "full" and not loss.quadratic else 20) * n_kernels
+    return (30 if learner.name == "full" else 20) * n_kernels
 
 
 def _rules(p: KernelParameters, loss: Loss, learner: Learner) -> tuple[Rule, ...]:
