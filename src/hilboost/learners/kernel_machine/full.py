@@ -296,6 +296,7 @@ class FullState(MachineState):
         """Advance the solution of the linear system."""
         system = self.solver.system
         assert system is not None
+        self.note_residual(residual)
         step, system = solver.advanced(system, residual, so_far, iterations)
         self.note(
             own=replace(

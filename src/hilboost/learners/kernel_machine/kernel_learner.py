@@ -22,7 +22,6 @@ from hilboost.kernels.description import is_described
 from hilboost.kernels.gram import evaluate, require_memory
 from hilboost.learners.kernel_machine.all_rows import solve_shifted
 from hilboost.learners.kernel_machine.config import KernelMachineConfig, Workspace
-from hilboost.learners.kernel_machine.conjugate_gradients import largest_norm
 from hilboost.learners.kernel_machine.descending import Descending, unspoilt
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.learners.kernel_machine.problem import StageProblem
@@ -168,8 +167,7 @@ class BlockLearner(KernelLearner):
         if problem.is_newton or self.setting.kernels:
             return data.propose(unspoilt(self._newton_step(data, problem, rows), problem))
         if problem.gradients.hessian is None:
-            norm = largest_norm(dual_residual)
-            data.note(residuals=((data.record.residuals or (norm,))[0], norm))
+            data.note_residual(dual_residual)
         step = self._dual_step(data, problem, rows, dual_residual[rows])
         return data.propose(unspoilt(step, problem, data.gained(problem)))
 

@@ -18,6 +18,7 @@ from hilboost.core.row_sample import RowSample
 from hilboost.kernels import Kernel
 from hilboost.kernels.base import are_equal
 from hilboost.learners.kernel_machine.config import KernelMachineConfig, Workspace
+from hilboost.learners.kernel_machine.conjugate_gradients import largest_norm
 from hilboost.learners.kernel_machine.descending import (
     ROWS_CHECKED,
     Conversion,
@@ -61,7 +62,7 @@ class MachineRecord:
     n_stages: int = 0
     components: tuple[Component, ...] = ()  # one for each kernel
     own: Any = None  # what the learner adds, such as the state of its solver
-    # norms of the first and the last dual residual of stages that solve blocks of rows
+    # norms of the first and the last dual residual, if stages solve its system
     residuals: tuple[float, float] | None = None
 
 
@@ -124,10 +125,13 @@ class MachineState:
         """Whether the fit is close to the minimum, or its stages do not approach one."""
         residuals, descent = self.record.residuals, self.record.descent
         if residuals is not None:
-            return residuals[1] <= _LARGEST_RESIDUAL * residuals[0]
-        if descent is not None:
-            return descent.last <= _LARGEST_FALL * descent.fall
-        return self.converged or not self.iterates
+            return self.converged or residuals[1] <= _LARGEST_RESIDUAL * residuals[0]
+        return descent is None or descent.last <= _LARGEST_FALL * descent.fall
+
+    def note_residual(self, residual: Floats) -> None:
+        """Remember the norm of the dual residual (n, r) of a stage, beside that of the first."""
+        norm = largest_norm(residual)
+        self.note(residuals=((self.record.residuals or (norm,))[0], norm))
 
     def seen(self, gradients: Gradients, sample: RowSample) -> tuple[Gradients, Floats | None]:
         """Gradients and sample weights of the distinct rows, in the unit of the first gradients."""
