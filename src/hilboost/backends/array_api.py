@@ -231,9 +231,16 @@ def _clear_above(matrix: Floats, team: ThreadTeam) -> None:
     def clear(begin: int) -> None:
         end = begin + _ROWS_OF_BLOCK
         matrix[begin:end, end:] = 0
-        matrix[begin:end, begin:end] = np.tril(matrix[begin:end, begin:end])
+        square = matrix[begin:end, begin:end]
+        np.copyto(square, 0, where=_above(len(square)))
 
     team.map(clear, range(0, len(matrix), _ROWS_OF_BLOCK))
+
+
+@cache
+def _above(n: int) -> NDArray[np.bool_]:
+    """The entries above the diagonal, (n, n); one array for all blocks of a size."""
+    return np.triu(np.ones((n, n), dtype=bool), 1)
 
 
 def solve_lower(factor: Array, right: Array, *, transposed: bool = False) -> Array:
@@ -313,8 +320,8 @@ def inverse_of_cholesky(factor: Floats, team: ThreadTeam | None = None) -> Float
     def mirror(begin: int) -> None:
         rows = slice(begin, begin + _ROWS_OF_MIRROR)
         inverse[:begin, rows] = inverse[rows, :begin].T
-        corner = np.tril(inverse[rows, rows])
-        inverse[rows, rows] = corner + np.tril(corner, -1).T
+        corner = inverse[rows, rows]
+        np.copyto(corner, corner.T.copy(), where=_above(len(corner)))
 
     team.map(mirror, range(0, len(inverse), _ROWS_OF_MIRROR))
     return inverse
