@@ -157,7 +157,7 @@ class Trial:
 def settled(run: FitRun, is_new: bool, is_observed: bool) -> Recipe:
     """Return the recipe that keeps the time budget, with the best of the candidates if ``is_new``.
 
-    The stages of its trial run are those of a fit with a single member, unless something must see
+    A fit with a single member begins with the stages of the best run, unless something must see
     every stage (``is_observed``).
     """
     if run.clock.budget is not None:
@@ -213,7 +213,7 @@ def leads_far(run: FitRun, look: Trial) -> bool:
 
 
 def _short(recipe: Recipe) -> BoostingConfig:
-    """The configuration of trial runs; those of a single member may become the start of the fit."""
+    """The configuration of trial runs, the best of which may begin the fit of a single member."""
     config = recipe.config
     if recipe.n_folds == 1 and recipe.choices.learning_rate:
         return config
