@@ -93,7 +93,7 @@ def test_evaluation_and_reports():
     assert 0.5 < scores["map@2"] <= 1
     start = ("evaluate", "r", "pages.csv", "--group", "query", "--metric")
     assert "--metric='auc' is a metric of classes; for rankings, use one" in refused(*start, "auc")
-    assert "k must be at least 1, or None; got 0" in refused(*start, "ndcg@0")
+    assert "k must be an integer of at least 1, or None; got 0" in refused(*start, "ndcg@0")
     done = run("evaluate", "s", "machines.csv", "--event", "failed", "--metric", "ibs", "--json")
     assert 0 < json.loads(done.stdout)["scores"]["ibs"] < 0.25
     report = ("report", "s", "machines.csv", "--event", "failed", "--out", "s.html")

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hilboost.core.callback import Callback, Event
-from hilboost.core.errors import IncompatibleParts, InvalidParameter
+from hilboost.core.errors import IncompatibleParts, InvalidParameter, InvalidType, shown
+from hilboost.core.plain_values import is_number
 
 _SECONDS = 60.0
 
@@ -56,9 +57,14 @@ class Checkpoint:
     def __post_init__(self) -> None:
         for name in ("every_seconds", "every_stages"):
             value = getattr(self, name)
-            if value is not None and not value > 0:
-                raise InvalidParameter(f"{name} must be positive; got {value!r}.")
-        place = self.file
+            if value is not None and not (is_number(value) and value > 0):
+                raise InvalidParameter(f"{name} must be positive; got {shown(value)}.")
+        try:
+            place = self.file
+        except TypeError:
+            raise InvalidType(
+                f"path must be the path of a file, as text or a Path; got {shown(self.path)}."
+            ) from None
         if not place.parent.is_dir():
             raise InvalidParameter(
                 f"the folder {str(place.parent)!r} for the checkpoint {place.name!r} does not "

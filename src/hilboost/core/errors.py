@@ -252,7 +252,7 @@ def with_article(noun: str) -> str:
 
 
 def unknown_name(
-    kind: str, name: str, known: Iterable[str], same: str | None = None
+    kind: str, name: object, known: Iterable[str], same: str | None = None
 ) -> InvalidParameter:
     """Create the error for an unknown name, which suggests similar known names.
 
@@ -260,8 +260,8 @@ def unknown_name(
     ----------
     kind : str
         Parameter that has the name as its value, such as ``"loss"``.
-    name : str
-        The unknown name.
+    name : object
+        The unknown name, or another object.
     known : iterable of str
         All valid names.
     same : str, optional
@@ -272,10 +272,10 @@ def unknown_name(
     InvalidParameter
     """
     names = sorted(known)
-    near = get_close_matches(name, names, n=3, cutoff=0.5) if same is None else [same]
+    near = get_close_matches(str(name), names, n=3, cutoff=0.5) if same is None else [same]
     hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
     return InvalidParameter(
-        f"{kind}={name!r} is not known.{hint} Valid values: {', '.join(names)}."
+        f"{kind}={shown(name)} is not known.{hint} Valid values: {', '.join(names)}."
     )
 
 

@@ -17,6 +17,11 @@ def is_name(value: object, name: str) -> bool:
     return isinstance(value, str) and value == name
 
 
+def is_one_of(value: object, names: Iterable[str]) -> bool:
+    """Return whether a parameter is one of these names; it may also be another object."""
+    return any(is_name(value, name) for name in names)
+
+
 def is_auto(value: object) -> bool:
     """Whether the library chooses the value of a parameter."""
     return is_name(value, "auto")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from hilboost.core.base_model import Term
-from hilboost.core.errors import IncompatibleParts, InvalidParameter, InvalidType
+from hilboost.core.errors import IncompatibleParts, InvalidParameter, InvalidType, shown
 from hilboost.core.link import (
     DistributionLink,
     IdentityLink,
@@ -183,7 +183,7 @@ def to_onnx(model: Any, path: str | Path | None = None, *, dtype: str = "float64
     NaN, a kernel machine returns NaN, and a kernel classifier a meaningless label.
     """
     if dtype not in ("float32", "float64"):
-        raise InvalidParameter(f"dtype must be 'float32' or 'float64'; got {dtype!r}.")
+        raise InvalidParameter(f"dtype must be 'float32' or 'float64'; got {shown(dtype)}.")
     fitted = fitted_record(model, "to_onnx", ", ".join(_KINDS), type(model).__name__ in _KINDS)
     onnx = required("onnx", "to_onnx")
     schema = fitted.schema

@@ -10,7 +10,7 @@ import numpy as np
 from hilboost.backends import array_api
 from hilboost.backends.array_api import Array
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidParameter, InvalidType
+from hilboost.core.errors import InvalidParameter, InvalidType, shown
 from hilboost.core.operators import OperatorGraph
 from hilboost.kernels.base import Fields, Kernel, block_operators
 from hilboost.kernels.validation import positive
@@ -172,7 +172,10 @@ class _Combination(Kernel):
     parts: Any
 
     def __post_init__(self) -> None:
-        parts = list(self.parts)
+        try:
+            parts = list(self.parts)
+        except TypeError:
+            parts = [self.parts]
         _require_kernels(self, parts)
         flat: list[Kernel] = []
         for part in parts:
@@ -335,7 +338,7 @@ class OnColumns(_Modified):
         columns = np.asarray(self.columns)
         if columns.ndim != 1 or len(columns) == 0 or columns.dtype.kind not in "iu":
             raise InvalidParameter(
-                f"columns must be a sequence of column indices; got {self.columns!r}."
+                f"columns must be a sequence of column indices; got {shown(self.columns)}."
             )
         object.__setattr__(self, "columns", tuple(int(c) for c in columns))
 

@@ -10,7 +10,7 @@ import numpy as np
 from hilboost.backends import array_api
 from hilboost.backends.array_api import Array
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidParameter, counted
+from hilboost.core.errors import InvalidParameter, counted, shown
 from hilboost.core.operators import OperatorGraph
 from hilboost.kernels.base import Fields, Kernel, block_operators
 from hilboost.kernels.stationary import Stationary
@@ -122,6 +122,6 @@ def _matrix(value: object) -> Floats:
     if not (numeric and np.isfinite(matrix).all()):
         raise InvalidParameter(
             f"matrix must be an array of finite numbers, (n_columns, n_mapped_columns); got "
-            f"{value!r}."
+            f"{shown(value)}."
         )
     return matrix.astype(np.float64)

@@ -13,8 +13,9 @@ from hilboost.backends import array_api
 from hilboost.backends.array_api import Array
 from hilboost.backends.kernel_values import matern52
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidParameter
+from hilboost.core.errors import InvalidParameter, shown
 from hilboost.core.operators import OperatorGraph
+from hilboost.core.plain_values import is_number
 from hilboost.kernels.base import Fields, Kernel, LengthScales, Names
 from hilboost.kernels.validation import positive
 
@@ -298,8 +299,8 @@ class Matern(Stationary):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.nu not in (0.5, 1.5, 2.5):
-            raise InvalidParameter(f"nu of Matern must be 0.5, 1.5 or 2.5; got {self.nu!r}.")
+        if not (is_number(self.nu) and self.nu in (0.5, 1.5, 2.5)):
+            raise InvalidParameter(f"nu of Matern must be 0.5, 1.5 or 2.5; got {shown(self.nu)}.")
         object.__setattr__(self, "nu", float(self.nu))
 
     def profile_operators(self, graph: OperatorGraph, S: str) -> str:

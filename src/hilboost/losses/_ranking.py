@@ -16,10 +16,10 @@ from hilboost.backends.drawn_orders import DrawnOrder, GroupDraws
 from hilboost.backends.exact_sums import sums_of_groups
 from hilboost.backends.ranking import ByPlace, GroupedRows, Positions, RowGradients, group_ndcg
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidData, InvalidParameter
+from hilboost.core.errors import InvalidData, InvalidParameter, shown
 from hilboost.core.gradients import Gradients
 from hilboost.core.loss_kinds import GroupLoss
-from hilboost.core.plain_values import is_integer
+from hilboost.core.plain_values import is_integer, is_one_of
 from hilboost.core.target import Target
 
 _POSITION_STEPS, _LONGEST_POSITION_STEP = 5, 1.0
@@ -190,15 +190,15 @@ class RankingLoss(GroupLoss):
 
 def checked_gain(gain: str) -> str:
     """Return the kind of gains, if there is one of this name."""
-    if gain not in GAINS:
-        raise InvalidParameter(f"gain must be 'exponential' or 'linear'; got {gain!r}.")
+    if not is_one_of(gain, GAINS):
+        raise InvalidParameter(f"gain must be 'exponential' or 'linear'; got {shown(gain)}.")
     return gain
 
 
 def checked_positions(k: int) -> int:
     """Return the number of positions that count, if there are any."""
     if not (is_integer(k) and k >= 1):
-        raise InvalidParameter(f"k must be an integer of at least 1; got {k!r}.")
+        raise InvalidParameter(f"k must be an integer of at least 1; got {shown(k)}.")
     return int(k)
 
 

@@ -13,7 +13,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter, shown, unknown_name
 from hilboost.core.gradients import Gradients
 from hilboost.core.loss_kinds import AdaptiveLoss
-from hilboost.core.plain_values import is_number
+from hilboost.core.plain_values import is_number, is_one_of
 from hilboost.core.target import Target
 from hilboost.losses._survival import (
     DISTRIBUTIONS,
@@ -60,7 +60,7 @@ class AFT(AdaptiveLoss):
     survival_name = "aft"
 
     def __init__(self, distribution: str = "normal", scale: float | None = None) -> None:
-        if distribution not in DISTRIBUTIONS:
+        if not is_one_of(distribution, DISTRIBUTIONS):
             raise unknown_name("distribution", distribution, DISTRIBUTIONS)
         if scale is not None and not (is_number(scale) and 0 < scale < np.inf):
             raise InvalidParameter(f"aft: scale must be a positive number; got {shown(scale)}.")

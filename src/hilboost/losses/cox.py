@@ -8,9 +8,10 @@ from typing import Any, Self
 import numpy as np
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidParameter
+from hilboost.core.errors import InvalidParameter, shown
 from hilboost.core.gradients import Gradients
 from hilboost.core.loss_kinds import GroupLoss
+from hilboost.core.plain_values import is_one_of
 from hilboost.core.target import Target
 from hilboost.losses._risk_sets import Risks
 from hilboost.losses._survival import check_columns, check_events, check_right_censored
@@ -45,8 +46,8 @@ class Cox(GroupLoss):
     evaluates_both = True
 
     def __init__(self, ties: str = "breslow") -> None:
-        if ties not in TIES:
-            raise InvalidParameter(f"ties must be 'breslow' or 'efron'; got {ties!r}.")
+        if not is_one_of(ties, TIES):
+            raise InvalidParameter(f"ties must be 'breslow' or 'efron'; got {shown(ties)}.")
         self.ties = ties
 
     @classmethod

@@ -15,6 +15,7 @@ from hilboost.core.errors import InvalidParameter, shown
 from hilboost.core.gradients import Gradients
 from hilboost.core.link import Link
 from hilboost.core.loss import Loss
+from hilboost.core.plain_values import is_integer
 from hilboost.core.target import Target
 from hilboost.losses._columns import are_numbers, row_sums
 from hilboost.losses._survival import (
@@ -75,6 +76,8 @@ class DiscreteHazard(Loss):
             or not (np.diff(self.ends, prepend=0) > 0).all()
         ):
             raise InvalidParameter("ends must contain positive numbers in ascending order.")
+        if not (is_integer(n_causes) and n_causes >= 1):
+            raise InvalidParameter(f"n_causes must be a positive integer; got {shown(n_causes)}.")
         self.n_causes = int(n_causes)
 
     @classmethod

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidParameter
+from hilboost.core.errors import InvalidParameter, shown
 from hilboost.core.gradients import Gradients
 from hilboost.core.loss import Loss
 from hilboost.core.loss_kinds import AdaptiveLoss, LeafLoss
@@ -51,10 +51,10 @@ class Huber(AdaptiveLoss, LeafLoss):
         if delta is not None and not (
             are_numbers(delta) and (np.isfinite(delta) & (np.asarray(delta) > 0)).all()
         ):
-            raise InvalidParameter(f"huber: delta must be a positive number; got {delta!r}.")
+            raise InvalidParameter(f"huber: delta must be a positive number; got {shown(delta)}.")
         if not (is_number(alpha) and 0 < alpha < 1):
             raise InvalidParameter(
-                f"huber: alpha must lie strictly between 0 and 1; got {alpha!r}."
+                f"huber: alpha must lie strictly between 0 and 1; got {shown(alpha)}."
             )
         self.delta, self.alpha = delta, alpha
 

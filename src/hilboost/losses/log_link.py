@@ -10,7 +10,7 @@ from scipy.special import xlogy
 
 from hilboost.backends.loss_gradients import LONGEST_STEP
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidData, InvalidParameter
+from hilboost.core.errors import InvalidData, InvalidParameter, shown
 from hilboost.core.gradients import Gradients
 from hilboost.core.link import LogLink
 from hilboost.core.loss import Loss
@@ -184,7 +184,7 @@ class Tweedie(LogLinkLoss):
     def __init__(self, power: float = 1.5) -> None:
         if not (is_number(power) and 1 < power < 2):
             raise InvalidParameter(
-                f"tweedie: power must lie strictly between 1 and 2; got {power!r}. "
+                f"tweedie: power must lie strictly between 1 and 2; got {shown(power)}. "
                 "Use 'poisson' for 1 and 'gamma' for 2."
             )
         self.power = power

@@ -9,8 +9,9 @@ import numpy as np
 from hilboost.backends.ranking import GroupedRows, Positions, group_ndcg
 from hilboost.backends.relevance import group_average_precision, group_reciprocal_rank
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidData, InvalidParameter
+from hilboost.core.errors import InvalidData, InvalidParameter, shown
 from hilboost.core.metric import Metric, MetricParts
+from hilboost.core.plain_values import is_integer, is_one_of
 from hilboost.core.target import Target
 
 _GAINS = ("exponential", "linear")
@@ -24,8 +25,8 @@ class _OfGroups(Metric):
     couples_rows = True
 
     def __init__(self, k: int | None = None) -> None:
-        if k is not None and k < 1:
-            raise InvalidParameter(f"k must be at least 1, or None; got {k!r}.")
+        if k is not None and not (is_integer(k) and k >= 1):
+            raise InvalidParameter(f"k must be an integer of at least 1, or None; got {shown(k)}.")
         self.k = k
 
     @property
@@ -76,8 +77,8 @@ class NDCG(_OfGroups):
 
     def __init__(self, k: int | None = None, gain: str = "exponential") -> None:
         super().__init__(k)
-        if gain not in _GAINS:
-            raise InvalidParameter(f"gain must be 'exponential' or 'linear'; got {gain!r}.")
+        if not is_one_of(gain, _GAINS):
+            raise InvalidParameter(f"gain must be 'exponential' or 'linear'; got {shown(gain)}.")
         self.gain = gain
 
     def _gains(self, y: Floats) -> Floats:

@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from hilboost.core.dtypes import Floats, Seed
-from hilboost.core.errors import InvalidData, InvalidParameter, counted
+from hilboost.core.errors import InvalidData, InvalidParameter, counted, shown
 from hilboost.core.plain_values import as_list
 from hilboost.estimators.output_kernel_boosting import OutputKernelBoostingRegressor
 from hilboost.estimators.output_kernel_forest import OutputKernelForestRegressor
@@ -158,7 +158,8 @@ class BipartiteNetwork(LinkSets, ExplainedParameters):
         if isinstance(self.similarity, str):
             if self.similarity != "profile":
                 raise InvalidParameter(
-                    f"similarity must be 'profile' or a ({p}, {p}) matrix; got {self.similarity!r}."
+                    f"similarity must be 'profile' or a ({p}, {p}) matrix; "
+                    f"got {shown(self.similarity)}."
                 )
             similar = profile_kernel(links.T)
         else:

@@ -125,7 +125,7 @@ def diffusion_kernel(
     Cost O(n³), one symmetric eigendecomposition.
     """
     if not (np.isfinite(coefficient) and coefficient > 0):
-        raise InvalidParameter(f"coefficient must be a positive number; got {coefficient!r}.")
+        raise InvalidParameter(f"coefficient must be a positive number; got {shown(coefficient)}.")
     if n_vertices is None:
         adjacency = as_array(adjacency, "adjacency")
         if adjacency.ndim != 2 or adjacency.shape[0] != adjacency.shape[1]:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from hilboost.core.dtypes import Floats, Ints
-from hilboost.core.errors import InvalidParameter, refuse_class
+from hilboost.core.errors import InvalidParameter, refuse_class, shown
 from hilboost.core.exchange import Exchange, RowShare
 from hilboost.core.labels import take_labels
 from hilboost.core.metric import OutputMetric
@@ -157,9 +157,11 @@ class KernelOutput(OutputSpace):
 def check_accuracy(tolerance: float, max_rank: int | None) -> None:
     """Reject parameters of the factor that are out of range."""
     if not is_number(tolerance) or not 0 <= tolerance < 1:
-        raise InvalidParameter(f"tolerance must lie in [0, 1); got {tolerance!r}.")
+        raise InvalidParameter(f"tolerance must lie in [0, 1); got {shown(tolerance)}.")
     if max_rank is not None and (not is_integer(max_rank) or max_rank < 1):
-        raise InvalidParameter(f"max_rank must be None or a positive integer; got {max_rank!r}.")
+        raise InvalidParameter(
+            f"max_rank must be None or a positive integer; got {shown(max_rank)}."
+        )
 
 
 def _objects(labels: object, what: str = "Y") -> Any:

@@ -155,7 +155,9 @@ def in_words(numbers: Sequence[Any] | NDArray[Any]) -> str:
 def check_choice(name: str, value: object, known: Sequence[str]) -> None:
     """Reject a parameter value that is not one of the known names."""
     if value not in known:
-        raise InvalidParameter(f"{name} must be {' or '.join(map(repr, known))}; got {value!r}.")
+        raise InvalidParameter(
+            f"{name} must be {' or '.join(map(repr, known))}; got {shown(value)}."
+        )
 
 
 _NUMBERS = frozenset({int, float, bool})

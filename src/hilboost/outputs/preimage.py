@@ -11,7 +11,7 @@ import numpy as np
 
 from hilboost.core.brief_repr import brief_repr
 from hilboost.core.dtypes import Floats, Ints
-from hilboost.core.errors import InvalidData, counted, unknown_name
+from hilboost.core.errors import InvalidData, counted, shown, unknown_name
 from hilboost.core.labels import take_labels
 from hilboost.core.output_space import Choice, Embedding
 from hilboost.kernels import Gaussian
@@ -143,7 +143,8 @@ def checked_allowed(allowed: Sequence[Sequence[int]], n: int, n_candidates: int)
             among = np.empty((0, 0))
         if among.ndim != 1 or len(among) == 0 or among.dtype.kind not in "iu":
             raise InvalidData(
-                f"allowed[{i}] must contain the index of at least one candidate; got {numbers!r}."
+                f"allowed[{i}] must contain the index of at least one candidate; "
+                f"got {shown(numbers)}."
             )
         odd = among[(among < 0) | (among >= n_candidates)]
         if len(odd):

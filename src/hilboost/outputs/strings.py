@@ -12,7 +12,7 @@ import numpy as np
 
 from hilboost.backends.strings.automaton import Criterion
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidData, InvalidParameter
+from hilboost.core.errors import InvalidData, InvalidParameter, shown
 from hilboost.core.metric import OutputMetric
 from hilboost.core.output_space import OutputSpace, ShortNames
 from hilboost.core.plain_values import is_integer, is_pair
@@ -80,13 +80,15 @@ class Strings(OutputSpace):
         """See :class:`~hilboost.core.output_space.OutputSpace`."""
         lengths = _range(self.n, "n", 1)
         if not is_integer(self.max_nodes) or self.max_nodes < 1:
-            raise InvalidParameter(f"max_nodes must be a positive integer; got {self.max_nodes!r}.")
+            raise InvalidParameter(
+                f"max_nodes must be a positive integer; got {shown(self.max_nodes)}."
+            )
         among = None
         if self.string_lengths is not None:
             among = _range(self.string_lengths, "string_lengths", 0)
             if among.stop > LONGEST + 1:
                 raise InvalidParameter(
-                    f"string_lengths must not exceed {LONGEST}; got {self.string_lengths!r}."
+                    f"string_lengths must not exceed {LONGEST}; got {shown(self.string_lengths)}."
                 )
         training = list(dict.fromkeys(as_strings(labels)))
         grams = in_order({gram for string in training for gram in _count(string, lengths)})

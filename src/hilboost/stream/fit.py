@@ -167,7 +167,7 @@ def _temporary_folder(folder: str | Path | None) -> Iterator[Path]:
 def _checked_parameters(model: Any) -> dict[str, Any]:
     if isinstance(model, str):
         raise InvalidType(
-            f"the model must be an estimator, such as BoostingRegressor(); got {model!r}."
+            f"the model must be an estimator, such as BoostingRegressor(); got {shown(model)}."
         )
     if division_of(model) != "rows" or not model.is_tabular:
         raise InvalidType(

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.stats
 
 from hilboost.core.dtypes import Floats
-from hilboost.core.errors import InvalidData, InvalidParameter, unknown_name
+from hilboost.core.errors import InvalidData, InvalidParameter, shown, unknown_name
 
 _TESTS = ("t", "corrected_t", "wilcoxon")
 
@@ -90,7 +90,9 @@ def paired_test(
             f"the other tests do not use it; got test={test!r} and test_to_train={test_to_train!r}."
         )
     if test_to_train is not None and not (np.isfinite(test_to_train) and test_to_train > 0):
-        raise InvalidParameter(f"test_to_train must be a positive number; got {test_to_train!r}.")
+        raise InvalidParameter(
+            f"test_to_train must be a positive number; got {shown(test_to_train)}."
+        )
     a, b = _errors(first, "first"), _errors(second, "second")
     if len(a) != len(b) or len(a) < 2:
         raise InvalidData(
