@@ -157,3 +157,16 @@ def test_trial_runs_with_another_learning_rate_are_not_the_start(monkeypatch):
     assert len(begun) > 1
     assert begun[-1] == 0
     assert model.fitted_.resolved.learning_rate == 0.2
+
+
+def test_the_run_beside_a_kernel_machine_goes_on_as_long_as_the_others(runs, monkeypatch):
+    monkeypatch.setattr(race, "_LONG_RACE", 0.0)
+    rng = np.random.default_rng(1)
+    inputs = rng.uniform(-2, 2, size=(1200, 4))
+    y = np.sign(inputs[:, 0] * inputs[:, 1]) + np.floor(8 * inputs[:, 2]) % 2 + inputs[:, 3]
+    BoostingRegressor(random_state=0).fit(inputs, y, callbacks=[lambda _: True])
+    first, asked, _, reached = runs[0]  # beside a small kernel machine
+    assert (asked, reached) == (100, 100)
+    last = {settings: reached for settings, asked, _, reached in runs if asked == 200}
+    assert last[first] == 200
+    assert len(last) == 2

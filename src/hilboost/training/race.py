@@ -148,7 +148,8 @@ class Trial:
 
     def run(self, n_stages: int) -> None:
         """Continue to a number of stages, unless early stopping has ended the run."""
-        if len(self.state.train) <= 1 or self.is_going_on:
+        is_longer = n_stages > self.n_stages
+        if len(self.state.train) <= 1 or (self.is_going_on and is_longer):
             self.config = replace(self.config, n_stages=n_stages)
             target, team = self.fit.recipe.data.target, self.fit.team
             boost(self.config, target, self.state, team, self.validation)
