@@ -159,6 +159,20 @@ def test_trial_runs_with_another_learning_rate_are_not_the_start(monkeypatch):
     assert model.fitted_.resolved.learning_rate == 0.2
 
 
+def test_a_trial_run_that_stopped_at_its_last_stage_is_not_the_start(monkeypatch):
+    begun = _stages_begun(monkeypatch)
+    noise = np.random.default_rng(1).normal(size=len(X))
+    settings = {"cv_folds": 1, "n_estimators": 300, "learner": "tree", "random_state": 0}
+    long = BoostingRegressor(**settings, n_iter_no_change=30).fit(X, noise)
+    settings["n_iter_no_change"] = 200 - int(np.argmin(long.history_.validation))
+    begun.clear()
+    model = BoostingRegressor(**settings).fit(X, noise)
+    assert (max(begun), begun[-1]) == (50, 0)
+    watched = BoostingRegressor(**settings).fit(X, noise, callbacks=[lambda _: None])
+    assert len(model.history_.train) == 201
+    _same_fit(model, watched, X)
+
+
 def test_the_run_beside_a_kernel_machine_goes_on_as_long_as_the_others(runs, monkeypatch):
     monkeypatch.setattr(race, "_LONG_RACE", 0.0)
     rng = np.random.default_rng(1)

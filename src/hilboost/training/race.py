@@ -144,7 +144,9 @@ class Trial:
     @property
     def is_going_on(self) -> bool:
         """Whether early stopping has not ended the run."""
-        return self.n_stages == self.config.n_stages
+        stopping = self.config.stopping
+        is_over = stopping is not None and stopping.should_stop(self.config.watched(self.state))
+        return self.n_stages == self.config.n_stages and not is_over
 
     def run(self, n_stages: int) -> None:
         """Continue to a number of stages, unless early stopping has ended the run."""
