@@ -4,6 +4,7 @@ import contextlib
 import re
 import warnings
 from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -115,6 +116,15 @@ OBJECTS = {
     "column of booleans": (pd.Series(LABELS, dtype=object), r"y\.astype\(bool\)"),
     "integers": (LABELS.astype(int).astype(object), r"y\.astype\(int\)"),
     "floats": (LABELS.astype(float).astype(object), r"y\.astype\(float\)"),
+    "booleans and integers": (
+        np.array([2 if one else True for one in LABELS], object),
+        r"y\.astype\(int\)",
+    ),
+    "fractions": ([Fraction(int(one)) for one in LABELS], r"y\.astype\(float\)"),
+    "dates and integers": (
+        np.array([1 if one else np.datetime64("2020") for one in LABELS], object),
+        r"y\.astype\(str\)",
+    ),
     "decimals": ([Decimal(int(one)) for one in LABELS], r"y\.astype\(str\)"),
     "mixed": (np.array([1 if one else "no" for one in LABELS], object), r"y\.astype\(str\)"),
     "intervals": (pd.Series(pd.cut(Y, 3)), r"y\.astype\(str\)"),

@@ -20,6 +20,7 @@ from hilboost.core.errors import (
     shown,
     warn_caller,
 )
+from hilboost.core.plain_values import is_boolean, is_integer, is_number
 from hilboost.reductions.rows import distinct
 from hilboost.tables.arrays import (
     frame_columns,
@@ -264,8 +265,9 @@ def _refuse_objects(y: np.ndarray) -> None:
     """Reject an array of objects that are not text, and name the dtype to which to convert it."""
     if y.dtype.kind != "O" or all(isinstance(label, str | Collection) for label in y):
         return
-    common = np.result_type(*set(map(type, y.tolist()))).kind
-    dtype = {"b": "bool", "i": "int", "u": "int", "f": "float"}.get(common, "str")
+    kinds = ("bool", is_boolean), ("int", is_integer), ("float", is_number)
+    fitting = (name for name, fits in kinds if all(is_boolean(x) or fits(x) for x in y))
+    dtype = next(fitting, "str")
     odd = next(label for label in y if not isinstance(label, str))
     raise InvalidData(
         f"Unknown label type: y has dtype object and contains {shown(odd)} "
