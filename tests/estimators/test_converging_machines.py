@@ -85,3 +85,14 @@ def test_a_machine_that_does_not_converge_warns(stages):
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # the user sets the number of stages
         model.set_params(n_estimators=3).fit(X, y[:, 0])
+
+
+def test_any_number_of_stages_may_be_small():
+    X, y, kernel = drawn(1)
+    X, y = X[:30], y[:30, 0]
+    settings = {"kernel": kernel, "regularization": 0.1, "standardize": False}
+    whole = KernelBoostingRegressor(**settings).fit(X, y).predict(X) - y.mean()
+    model = KernelBoostingRegressor(**settings, n_estimators=1100, learning_rate=1e-3).fit(X, y)
+    assert model.n_estimators_ == 1100
+    share = 1 - (1 - 1e-3) ** 1100
+    np.testing.assert_allclose(model.predict(X) - y.mean(), share * whole, atol=1e-8)

@@ -46,7 +46,7 @@ from hilboost.learners.kernel_machine.tuning.choose import Choice
 
 _ILL_CONDITIONED_DIRECT_UP_TO = 12_000  # rows; conjugate gradients would take many steps
 # Later stages take up to 16 times as many steps, if their kernel values are this many at most.
-_USUAL_STAGES, _MOST_TIMES, _MOST_VALUES = 10, 16, 1e11
+_USUAL_STAGES, _MOST_DOUBLINGS, _MOST_VALUES = 10, 4, 1e11
 
 
 @dataclass(frozen=True)
@@ -137,9 +137,9 @@ class FullLearner(KernelLearner):
 
     def _iterations(self, data: FullState) -> int:
         """Steps of conjugate gradients: more in late stages, since the search is a long one."""
-        late = max(0, data.record.n_stages + 1 - _USUAL_STAGES)
+        doublings = min(max(0, data.record.n_stages + 1 - _USUAL_STAGES), _MOST_DOUBLINGS)
         most = max(1.0, _MOST_VALUES / (self.iterations * float(data.workspace.n_rows) ** 2))
-        return int(self.iterations * min(2.0**late, _MOST_TIMES, most))
+        return int(self.iterations * min(2**doublings, most))
 
     def _newton_step(self, data: FullState, problem: StageProblem, size: float) -> Change:
         """A step with the hessian at the ensemble so far."""
