@@ -61,9 +61,10 @@ class Asides:
     @classmethod
     def of(cls, function: str, given: dict[str, Any]) -> Asides:
         """Take the keyword arguments of a function; unknown ones are errors of the function."""
-        unknown = given.keys() - {one.name for one in fields(cls)}
-        if unknown:
-            raise TypeError(f"{function}() got an unexpected keyword argument {unknown.pop()!r}")
+        known = {one.name for one in fields(cls)}
+        for name in given:
+            if name not in known:
+                raise TypeError(f"{function}() got an unexpected keyword argument {name!r}")
         return cls(**given)
 
     def check(self, model: Any) -> None:
