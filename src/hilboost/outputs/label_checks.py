@@ -12,12 +12,7 @@ from numpy.typing import NDArray
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter, counted, first_true, shown
 from hilboost.core.plain_values import as_list, as_python, is_array_or_list, is_integer, is_pair
-from hilboost.tables.arrays import (
-    columns_of,
-    n_rows,
-    without_frame,
-    without_mask,
-)
+from hilboost.tables.arrays import columns_of, n_rows, without_frame, without_mask
 
 _NO_NUMBERS = (str, bytes, complex, np.datetime64, np.timedelta64)
 

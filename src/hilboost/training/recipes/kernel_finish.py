@@ -51,7 +51,7 @@ class KernelFinish:
         if len(member.stages) == self.enough and not machine.is_settled:
             warn_caller(
                 f"the kernel machine did not converge in {self.enough} stages; increase "
-                "regularization, memory_budget or n_estimators.",
+                "regularization, n_estimators, or memory_budget (of block stages: n_basis).",
                 ConvergenceWarning,
             )
         residual = y - outcome.initial_raw
