@@ -14,6 +14,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter
 from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
+from hilboost.core.records import without_caches
 from hilboost.core.row_sample import RowSample
 from hilboost.core.several_stages import FittedStages, StageRequest
 
@@ -50,6 +51,8 @@ class Learner(ABC):
 
     name: ClassVar[str | None] = None
     """Name in model files and reports, for built-in learners."""
+
+    __getstate__ = without_caches
 
     def __init_subclass__(cls, **arguments: Any) -> None:
         """Reject declarations outside of ``capabilities`` and members of earlier versions."""

@@ -15,6 +15,7 @@ from hilboost.core.errors import IncompatibleParts
 from hilboost.core.gradients import Gradients
 from hilboost.core.link import IdentityLink, Link
 from hilboost.core.loss_declarations import LossDeclarations
+from hilboost.core.records import without_caches
 from hilboost.core.target import Target, TargetUnits
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ class Loss(LossDeclarations, ABC):
 
     :class:`~hilboost.core.loss_declarations.LossDeclarations` lists its class attributes.
     """
+
+    __getstate__ = without_caches
 
     def __init_subclass__(cls, **arguments: Any) -> None:
         """Inherit ``link`` only together with ``inverse_link``."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -15,6 +14,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.exchange import Exchange
 from hilboost.core.labels import take_labels
 from hilboost.core.metric import OutputMetric
+from hilboost.core.records import without_caches
 
 ShortNames = Mapping[str, Mapping[str, Any]]
 """Short names for users, each with the parameters that it sets."""
@@ -38,6 +38,8 @@ class OutputSpace(ABC):
 
     predicts_rows: ClassVar[bool] = False
     """Whether predictions may be numbers of training rows, so that none may be left out."""
+
+    __getstate__ = without_caches
 
     @abstractmethod
     def fit(self, labels: object) -> Embedding:
@@ -119,6 +121,8 @@ class Embedding(ABC):
     """What a label is, as reports show it: any object or array, a set of names, the ranks of
     items, the sample of a distribution, the number of a training row, or an object that is shown as
     text."""
+
+    __getstate__ = without_caches
 
     def has_shape(self, n_outputs: int) -> bool:
         """Return whether points have this number of dimensions.
@@ -292,14 +296,6 @@ class Embedding(ABC):
             ``labels``, the default, where they have this form or are not compared as a whole.
         """
         return labels
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Omit cached properties, which are recomputed on demand."""
-        return {
-            name: value
-            for name, value in self.__dict__.items()
-            if not isinstance(getattr(type(self), name, None), cached_property)
-        }
 
 
 @dataclass(frozen=True)

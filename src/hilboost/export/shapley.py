@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.base_model import Stage, Term
-from hilboost.core.brief_repr import brief_repr
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import DataWarning, IncompatibleParts, warn_caller
 from hilboost.core.packages import required
+from hilboost.core.records import brief_repr
 from hilboost.encoders.encoding import Encoding
 from hilboost.engine import (
     MOST_PLAYERS,

@@ -19,6 +19,7 @@ from hilboost.backends.array_api import Array
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import IncompatibleParts
 from hilboost.core.operators import OperatorGraph
+from hilboost.core.records import without_caches
 from hilboost.kernels.validation import check_length_scales, length_scales
 
 if TYPE_CHECKING:
@@ -48,6 +49,8 @@ class Kernel(ABC):
 
     mean_shift: ClassVar[bool] = False
     """Whether mean-shift steps climb weighted sums of it: pre-images then need no candidates."""
+
+    __getstate__ = without_caches
 
     @abstractmethod
     def block(self, A: Array, B: Array) -> Array:

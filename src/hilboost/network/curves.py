@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import auc, average_precision_score, precision_recall_curve, roc_curve
 
-from hilboost.core.brief_repr import brief_repr
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
+from hilboost.core.records import brief_repr
 from hilboost.network.validation import as_matrix, refuse_unfinished
 
 

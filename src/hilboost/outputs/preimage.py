@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from hilboost.core.brief_repr import brief_repr
 from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.errors import InvalidData, counted, shown, unknown_name
 from hilboost.core.labels import take_labels
 from hilboost.core.output_space import Choice, Embedding
+from hilboost.core.records import brief_repr
 from hilboost.kernels import Gaussian
 from hilboost.kernels.gram import evaluate
 from hilboost.outputs.label_checks import count_rows

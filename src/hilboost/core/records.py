@@ -1,8 +1,9 @@
-"""The ``repr`` of records with arrays."""
+"""The ``repr`` of records with arrays, and their state without cached properties."""
 
 from __future__ import annotations
 
 from dataclasses import fields
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,3 +20,14 @@ def brief_repr(record: Any) -> str:
             value = f"{value:.6g}"
         shown.append(f"{field.name}={value}")
     return f"{type(record).__name__}({', '.join(shown)})"
+
+
+def without_caches(record: Any) -> Any:
+    """State of an object for pickles and hashes, without cached properties."""
+    state = object.__getstate__(record)
+    kept = {
+        name: value
+        for name, value in vars(record).items()
+        if not isinstance(getattr(type(record), name, None), cached_property)
+    }
+    return (kept or None, state[1]) if type(state) is tuple else kept or None
