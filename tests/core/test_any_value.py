@@ -13,6 +13,7 @@ from hilboost import callbacks, kernels, losses, metrics, outputs, rules
 from hilboost.core.errors import HilboostError
 
 VALUES = [
+    *(10**5000, Fraction(10**5000), [10**5000], {"a": 10**5000}),
     *(10**400, -(10**400), float("nan"), float("inf"), 1e400j, True, None),
     *(np.array(3.0), np.array(2), np.zeros(3), [], {}, [10**400], object()),
     *(Decimal("1e999"), Fraction(10**400), "x" * 5000, b"text"),
@@ -43,3 +44,12 @@ def test_values_of_all_kinds(kind):
             except HilboostError as error:
                 said = str(error)
             assert len(said) < LONGEST, one.name
+
+
+@pytest.mark.parametrize("kind", [kernels.Constant, losses.Normal, kernels.Matern])
+def test_arrays_without_dimensions_are_no_numbers(kind):
+    name = {"Matern": "nu", "Constant": "value"}.get(kind.__name__, "scale")
+    needed = {"length_scale": 1.0} if name == "nu" else {}
+    kind(**needed, **{name: np.float64(1.5)})
+    with pytest.raises(HilboostError, match=r"got array\(1\.5\)"):
+        kind(**needed, **{name: np.array(1.5)})

@@ -19,7 +19,13 @@ from tests.cases import PLAIN
 from tests.refusals import refused
 from tests.table_estimators import ALL
 
-from hilboost import BoostingClassifier, BoostingRanker, BoostingRegressor, SparseKernelClassifier
+from hilboost import (
+    BoostingClassifier,
+    BoostingRanker,
+    BoostingRegressor,
+    OutputKernelBoostingRegressor,
+    SparseKernelClassifier,
+)
 from hilboost.callbacks import ProgressBar
 from hilboost.core.errors import (
     DataWarning,
@@ -30,6 +36,7 @@ from hilboost.core.errors import (
 )
 from hilboost.engine.ops.cpu.separate_trees import grow_separate_trees
 from hilboost.losses.registry import regression_losses
+from hilboost.metrics import FunctionMetric
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 3))
@@ -276,6 +283,17 @@ def test_other_columns():
             model.predict(np.zeros((5, n_columns)))
 
 
+def test_integers_beyond_floats():
+    one = [1.0] * 4 + [10**400] + [2.0] * 35
+    refused(InvalidData, "numbers; row 4 has 1000.*convert", regressor().fit, X, Y, offset=one)
+    refused(InvalidData, r"y contains.*1000.* in row 4", regressor().fit, X, one)
+    metric = FunctionMetric(lambda y, predicted: 10**400)
+    model = regressor(early_stopping=True, eval_metric=metric)
+    refused(IncompatibleParts, "must return a number; it returned 1000", model.fit, X, Y)
+    rows = [[10**400, 1.0]] * 40
+    refused(InvalidData, "Y must contain rows", OutputKernelBoostingRegressor().fit, X, rows)
+
+
 # Weights
 
 
@@ -288,6 +306,7 @@ NO_NUMBERS = r"sample_weight must contain numbers; row [01] has"
         (changed(np.ones(40), 4, -1.0), "must not be negative; row 4 has -1. Use 0"),
         (np.array(["Ideal"] * 40, dtype=object), NO_NUMBERS),
         (np.array([1.0, None] * 20, dtype=object), NO_NUMBERS),
+        ([10**400] * 40, NO_NUMBERS),
         (np.array([[1], [1, 2]] * 20, dtype=object), NO_NUMBERS),
         (np.zeros(40), r"zero for every row|at least one non-zero"),
         (changed(np.ones(40), 4, np.nan), "sample_weight contains NaN"),
@@ -396,6 +415,12 @@ def test_parameters_of_a_wrong_type_or_range(name, values):
     ("parameters", "message"),
     [
         ({"n_jobs": 0}, "n_jobs == 0 has no meaning"),
+        *(
+            ({name: value}, f"The '{name}' parameter .* at most 64 bits")
+            for name in ("max_depth", "learning_rate")
+            for value in (2**63, -(10**400))
+        ),
+        ({"monotonic_cst": {0: 10**400}}, "monotonic_cst has 1000.*for column 0"),
         ({"early_stopping": 50}, r"Got 50 instead\. n_iter_no_change is the n"),
         ({"cv_folds": TimeSeriesSplit(4)}, "'cv_folds' .*Pass a splitter as validation"),
         *(

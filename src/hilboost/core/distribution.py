@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state, check_scalar
 
-from hilboost.core.dtypes import Floats, Seed
+from hilboost.core.dtypes import NO_NUMBER, Floats, Seed
 from hilboost.core.errors import InvalidData, InvalidParameter, shown
 from hilboost.core.plain_values import real
 
@@ -344,5 +344,5 @@ def _numbers(values: ArrayLike, name: str) -> Floats:
     """Convert an argument to floats."""
     try:
         return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
+    except NO_NUMBER:
         raise InvalidData(f"{name} must contain numbers; got {shown(values)}.") from None

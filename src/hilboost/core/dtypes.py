@@ -10,6 +10,9 @@ PerRow = ArrayLike | None
 Seed = int | np.random.RandomState | None
 """An argument ``random_state``, as in scikit-learn."""
 
+NO_NUMBER = (TypeError, ValueError, OverflowError)
+"""Errors of conversions to float64; the last is that of integers of more than 1024 bits."""
+
 RAW = np.float64  # link-space sums, gradients, leaf values
 ROW = np.uint32  # row numbers
 LEAF = np.int32  # leaf numbers

@@ -16,6 +16,8 @@ from itertools import islice
 from reprlib import Repr
 from typing import Any
 
+from hilboost.core.plain_values import as_python
+
 _BRIEF = Repr()
 _BRIEF.maxstring = _BRIEF.maxother = 80
 _NAMES_SHOWN = 10
@@ -198,10 +200,13 @@ def shown(value: Any) -> str:
     """
     shape = getattr(value, "shape", None)
     if shape == () and getattr(value, "dtype", None) is not None and value.dtype.kind in "biufUS":
-        value = value.item()
+        value = as_python(value)  # arrays () are no numbers, and shown as what they are
     if isinstance(shape, tuple) and shape:
         return f"{type(value).__name__} of shape {shape}"
-    return " ".join(_BRIEF.repr(value).split())
+    try:
+        return " ".join(_BRIEF.repr(value).split())
+    except Exception:  # of a class of the user, or an integer of thousands of digits
+        return f"an object of class {type(value).__name__}"
 
 
 def first_few(values: Collection[Any], write: Callable[[Any], str] = shown) -> str:
@@ -272,7 +277,7 @@ def unknown_name(
     InvalidParameter
     """
     names = sorted(known)
-    near = get_close_matches(str(name), names, n=3, cutoff=0.5) if same is None else [same]
+    near = get_close_matches(shown(name), names, n=3, cutoff=0.5) if same is None else [same]
     hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
     return InvalidParameter(
         f"{kind}={shown(name)} is not known.{hint} Valid values: {', '.join(names)}."

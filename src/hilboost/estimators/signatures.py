@@ -15,8 +15,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import metaestimators
 from sklearn.utils._param_validation import InvalidParameterError
 
-from hilboost.core.errors import InvalidParameter, InvalidType
-from hilboost.core.plain_values import is_name
+from hilboost.core.errors import InvalidParameter, InvalidType, shown
+from hilboost.core.plain_values import is_integer, is_name
 from hilboost.estimators import sklearn_callbacks
 from hilboost.estimators.peer_names import advice, peers, same_parameters
 from hilboost.validation.order import check_order
@@ -27,6 +27,7 @@ Class = TypeVar("Class", bound=type)
 
 _LONGEST_VALUE = 120  # of a parameter in a message
 _FEW_PARAMETERS = 10
+_BEYOND = 2**63
 
 
 # Whether one public method calls another, which would repeat the warnings.
@@ -246,6 +247,12 @@ class ExplainedParameters(BaseEstimator):
 
     def _validate_params(self) -> None:
         """Check the types and ranges of all parameters; messages show long values in part."""
+        for name, value in self.get_params(deep=False).items():
+            if is_integer(value) and not -_BEYOND <= value < _BEYOND:
+                raise InvalidParameterError(
+                    f"The {name!r} parameter of {type(self).__name__} must be an integer of at "
+                    f"most 64 bits, or a float. Got {shown(value)} instead."
+                )
         try:
             super()._validate_params()
         except InvalidParameterError as error:

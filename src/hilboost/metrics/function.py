@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import NO_NUMBER, Floats
 from hilboost.core.errors import IncompatibleParts, shown
 from hilboost.core.metric import Metric, MetricParts
 from hilboost.core.target import Target
@@ -60,7 +60,7 @@ class FunctionMetric(Metric):
             ) from error
         try:
             return MetricParts(np.array([float(value)]))
-        except (TypeError, ValueError) as error:
+        except NO_NUMBER as error:
             raise IncompatibleParts(
                 f"the metric {self.name!r} must return a number; it returned {shown(value)}."
             ) from error

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import NO_NUMBER, Floats
 from hilboost.core.errors import InvalidData, first_true
 from hilboost.core.plain_values import entries
 from hilboost.tables.arrays import without_mask
@@ -46,7 +46,7 @@ def as_matrix(table: object, what: str) -> Floats:
     for i, row in enumerate(found):
         try:
             matrix[i] = row.astype(np.float64, casting=casting)
-        except (TypeError, ValueError):
+        except NO_NUMBER:
             odd = next((e for e in row.tolist() if not is_numeric(e)), row.tolist())
             raise InvalidData(f"{what} must contain numbers; row {i} has {odd!r:.60}.") from None
     return matrix

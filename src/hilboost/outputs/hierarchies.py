@@ -11,10 +11,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from hilboost.core.dtypes import Floats, Ints
-from hilboost.core.errors import InvalidData, InvalidParameter
+from hilboost.core.errors import InvalidData, InvalidParameter, shown
 from hilboost.core.metric import OutputMetric
 from hilboost.core.output_space import Choice, OutputSpace
-from hilboost.core.plain_values import is_number
+from hilboost.core.plain_values import is_number, real
 from hilboost.outputs.agreement import equal, minus_distance
 from hilboost.outputs.exact_embedding import ChoosingEmbedding
 from hilboost.outputs.label_checks import as_objects, in_order_of, positive_numbers
@@ -72,12 +72,12 @@ class Hierarchy(OutputSpace):
         numbers = in_order_of(nodes, "weights", given, "node")
         if numbers is given:  # not a mapping
             powers = is_number(given) and given > 0
-            numbers = [float(given) ** depth[node] for node in nodes] if powers else None
+            numbers = [real(given) ** depth[node] for node in nodes] if powers else None
         weight = positive_numbers(numbers)
         if weight is None:
             raise InvalidParameter(
                 "weights must be a positive number or a mapping of all nodes to positive numbers; "
-                f"got {given!r:.60}."
+                f"got {shown(given)}."
             )
         return weight
 

@@ -9,7 +9,7 @@ from typing import Any, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import NO_NUMBER, Floats
 from hilboost.core.errors import InvalidData, InvalidParameter, counted, first_true, shown
 from hilboost.core.plain_values import as_list, as_python, is_array_or_list, is_integer, is_pair
 from hilboost.tables.arrays import columns_of, n_rows, without_frame, without_mask
@@ -24,7 +24,7 @@ def as_rows(labels: Any, what: str = "Y", width: int | None = None) -> Floats:
         raise InvalidData(f"Complex data not supported: {what} must contain real numbers.")
     try:
         rows = as_numbers(table)
-    except (TypeError, ValueError):
+    except NO_NUMBER:
         has_sets = any(isinstance(label, set | frozenset) for label in labels)
         remedy = '; set output="label_set"' if what == "Y" and has_sets else ""
         raise InvalidData(
@@ -77,7 +77,7 @@ def positive_numbers(values: object) -> Floats | None:
     """Convert values to a float64 array; ``None`` unless all are positive and finite."""
     try:
         found = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
+    except NO_NUMBER:
         return None
     return found if (np.isfinite(found) & (found > 0)).all() else None
 
@@ -88,7 +88,7 @@ def _first_odd_row(table: Any) -> str:
     for i, row in enumerate(table):
         try:
             size = as_numbers(row).size
-        except (TypeError, ValueError):
+        except NO_NUMBER:
             return f"; row {i} is {shown(row)}"
         length = size if length is None else length
         if size != length:

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import NO_NUMBER, Floats
 from hilboost.core.errors import InvalidData
 from hilboost.kernels import Kernel
 from hilboost.kernels.gram import evaluate
@@ -73,7 +73,7 @@ class SimilarityFunction:
         answer = self.function(A, B)
         try:
             values = as_numbers(answer)
-        except (TypeError, ValueError):
+        except NO_NUMBER:
             raise InvalidData(
                 f"{WHAT} returned {type(answer).__name__} {answer!r:.60}; it must return a "
                 f"matrix of numbers of shape ({len(A)}, {len(B)})."
@@ -105,7 +105,7 @@ class SimilarityFunction:
             ) from error
         try:
             number = as_numbers(answer)
-        except (TypeError, ValueError):
+        except NO_NUMBER:
             number = np.empty(0)
         if number.ndim or answer is None:
             raise InvalidData(

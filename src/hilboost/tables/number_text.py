@@ -12,6 +12,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from hilboost.core.dtypes import NO_NUMBER
+
 Written = Literal[
     "numbers",
     "numbers with separators",
@@ -112,7 +114,7 @@ def is_numeric(value: Any) -> bool:
     """Return whether a text or another value is a number."""
     try:
         float(value)
-    except (TypeError, ValueError):
+    except NO_NUMBER:
         return False
     return True
 

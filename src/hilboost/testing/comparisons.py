@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.stats
 
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import NO_NUMBER, Floats
 from hilboost.core.errors import InvalidData, InvalidParameter, shown, unknown_name
 
 _TESTS = ("t", "corrected_t", "wilcoxon")
@@ -127,7 +127,7 @@ def _errors(errors: object, name: str) -> Floats:
     """Validate errors, (n,) float64."""
     try:
         found = np.asarray(errors, dtype=np.float64)
-    except (TypeError, ValueError):
+    except NO_NUMBER:
         raise InvalidData(f"{name} must contain numbers, one error per split.") from None
     if found.ndim != 1:
         raise InvalidData(f"{name} must be a vector with one error per split; got {found.shape}.")

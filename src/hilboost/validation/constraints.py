@@ -50,8 +50,8 @@ def monotonic_directions(given: Any, d: int, names: Sequence[str] | None) -> tup
     if (column := first_true(~known)) is not None:
         where = column if names is None else repr(str(names[column]))
         raise InvalidParameter(
-            f"monotonic_cst has {directions.tolist()[column]!r} for column {where}; it must be "
-            "1 (increasing), -1 (decreasing) or 0."
+            f"monotonic_cst has {shown(directions.tolist()[column])} for column {where}; it must "
+            "be 1 (increasing), -1 (decreasing) or 0."
         )
     return tuple(int(x) for x in directions) if directions.any() else ()
 

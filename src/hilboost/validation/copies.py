@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from hilboost.core.dtypes import Floats, PerRow
+from hilboost.core.dtypes import NO_NUMBER, Floats, PerRow
 from hilboost.core.errors import first_few
 from hilboost.tables.arrays import fields_of
 from hilboost.tables.blocks import as_table
@@ -123,7 +123,7 @@ def _numbers(values: NDArray[Any]) -> Floats | None:
     """Convert to numbers, also of booleans and objects, if all are."""
     try:
         return values.astype(np.float64, copy=False)
-    except (TypeError, ValueError):
+    except NO_NUMBER:
         return None
 
 

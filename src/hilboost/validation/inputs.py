@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_array, validate_data
 
 from hilboost.core import dtypes
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import NO_NUMBER, Floats
 from hilboost.core.errors import (
     InvalidData,
     InvalidParameter,
@@ -342,7 +342,7 @@ def _explained(X: Any, error: ValueError, names: Sequence[str] | None = None) ->
 def _holds_text(column: object) -> bool:
     try:
         np.asarray(column, dtype=np.float64)
-    except (TypeError, ValueError):
+    except NO_NUMBER:
         return True
     return False
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats, PerRow
 from hilboost.core.errors import DataWarning, InvalidData, counted, shown, warn_caller
+from hilboost.core.plain_values import is_integer, real
 from hilboost.tables.reading import as_array
 
 _SAME_ENDS = 0.15  # of the range of the offsets of a fit
@@ -88,7 +89,8 @@ def _as_numbers(offset: PerRow) -> NDArray[Any]:
         raise InvalidData(f"offset must be an array of numbers; got {shown(offset)}.")
     for row, values in enumerate(found.tolist()):
         for value in values if found.ndim > 1 else [values]:
-            if not isinstance(value, Real | Decimal | None):
+            is_beyond = is_integer(value) and np.isinf(real(value))
+            if is_beyond or not isinstance(value, Real | Decimal | None):
                 raise InvalidData(
                     f"offset must hold numbers; row {row} has {shown(value)}: convert it to a "
                     "number."

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, column_or_1d
 
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import NO_NUMBER, Floats
 from hilboost.core.errors import (
     DataWarning,
     InvalidData,
@@ -53,7 +53,7 @@ def check_regression_target(
         given = y
         try:
             y = _without_na(y).astype(np.float64)
-        except (TypeError, ValueError):
+        except NO_NUMBER:
             text, with_commas = _first_text(y, names)
             advice = _NO_COMMAS if with_commas else advice
             raise InvalidData(
@@ -128,7 +128,7 @@ def _first_text(y: np.ndarray, names: list[str] | None) -> tuple[str, bool]:
     for index in np.ndindex(y.shape[:2]):
         try:
             np.asarray(y[index], dtype=np.float64)
-        except (TypeError, ValueError):
+        except NO_NUMBER:
             where = f"row {index[0]}{_of_target(index, y, names)}"
             with_commas = written_as(y[index]) == "numbers with separators"
             return f"{shown(y[index])} in {where}", with_commas

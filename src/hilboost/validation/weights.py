@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.core.dtypes import Floats, PerRow
+from hilboost.core.dtypes import NO_NUMBER, Floats, PerRow
 from hilboost.core.errors import (
     DataWarning,
     InvalidData,
@@ -96,9 +96,9 @@ def as_numbers(values: NDArray[Any], what: str) -> Floats:
         for row, value in enumerate(values.tolist()):
             try:
                 float(value)
-            except (TypeError, ValueError) as error:
+            except NO_NUMBER as error:
                 raise InvalidData(
-                    f"{what} must contain numbers; row {row} has {value!r}."
+                    f"{what} must contain numbers; row {row} has {shown(value)}."
                 ) from error
         warn_of_number_texts(values, what)
     return np.require(values, np.float64, ["C", "W"])

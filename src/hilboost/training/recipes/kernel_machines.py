@@ -11,7 +11,7 @@ import numpy as np
 
 from hilboost.boosting.config import BoostingConfig, EarlyStopping
 from hilboost.boosting.sampling import RowSampling
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import NO_NUMBER, Floats
 from hilboost.core.errors import InvalidParameter, shown
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
@@ -276,7 +276,7 @@ def _checked_factors(factors: object) -> tuple[float, ...]:
     """Validate the positive multiples of length scales."""
     try:
         numbers = np.array([] if factors is None else factors, dtype=np.float64)
-    except (TypeError, ValueError):
+    except NO_NUMBER:
         numbers = np.array([np.nan])
     if numbers.ndim != 1 or not (np.isfinite(numbers).all() and (numbers > 0).all()):
         raise InvalidParameter(
