@@ -278,6 +278,21 @@ def test_parameters_tell_what_was_chosen_and_what_auto_became():
     assert facts["kernel"]["became"] == kernel_facts(machine)["text"]
 
 
+def test_lists_of_plain_values_are_whole_and_others_short():
+    X, y = friedman()
+    sets, levels = [[0, 1]] * 100, np.linspace(0.01, 0.99, 99).tolist()
+    for learner in ("tree", [Ridge(alpha=k) for k in range(1, 50)]):
+        model = BoostingRegressor(
+            n_estimators=1, loss="quantile", quantile=levels, learner=learner
+        ).set_params(interaction_cst=sets if learner == "tree" else None)
+        model.fit(X, y)
+        facts = {
+            one["name"]: one["value"] for one in model.report_facts(X, y)["model"]["parameters"]
+        }
+        assert facts["quantile"] == levels
+        assert max(len(str(facts["interaction_cst"])), len(str(facts["learner"]))) == 120
+
+
 def test_a_model_of_a_file_has_the_same_report(tmp_path):
     X, y = friedman()
     model = BoostingRegressor(**PLAIN).fit(X, y)

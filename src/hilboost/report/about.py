@@ -133,16 +133,13 @@ def _became(model: Any, name: str) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Convert a parameter to a JSON-compatible value; objects become text."""
-    value = as_python(value)
-    if isinstance(value, Kernel):
-        return kernel_text(value)
-    if is_plain(value):
-        return value
-    if is_array_or_list(value):
-        listed = np.asarray(value, dtype=object).tolist()
-        return [_plain(one) for one in as_list(listed)]
-    return shortened(value, 120)
+    """Convert a parameter to a JSON-compatible value; objects and lists of them become text."""
+    is_list = is_array_or_list(value)
+    values = as_list(np.asarray(value, dtype=object).tolist()) if is_list else [value]
+    found = [kernel_text(one) if isinstance(one, Kernel) else as_python(one) for one in values]
+    if not all(map(is_plain, found)):
+        return shortened(value, 120)
+    return found if is_list else found[0]
 
 
 def _name(value: object) -> str:

@@ -175,7 +175,7 @@ def settled(run: FitRun, is_new: bool, is_observed: bool) -> Recipe:
             winner = best_trial(run, look)
     if winner.may_become_start and not is_observed:
         winner.becomes_start()
-    else:
+    elif winner.state.members[0].raw is run.initial.state.members[0].raw:
         winner.take_back()
     config = replace(run.recipe.config, learner=winner.candidate.learner)
     return replace(run.recipe, config=config, resolved=winner.candidate.resolved)
