@@ -13,6 +13,7 @@ from hilboost.core.row_sample import RowSample
 from hilboost.core.rule import State
 from hilboost.core.target import Target
 from hilboost.kernels import Linear
+from hilboost.learners.kernel_machine.descending import Descending
 from hilboost.learners.tree import TreeLearner
 from hilboost.losses import Cox
 from hilboost.rules import LineSearch, PenalizedLineSearch, Shrinkage
@@ -103,20 +104,30 @@ def test_a_constant_that_the_loss_ignores_is_not_followed():
         assert search(Cox(), target, raw, direction, RowSample(None, None)) == 0.0
 
 
-def test_the_slope_at_the_start_is_evaluated_once():
+@pytest.mark.parametrize("size", [0.1, 1.0, 30.0])
+@pytest.mark.parametrize("penalized", [False, True])
+def test_no_slope_is_evaluated_twice(penalized, size):
     evaluated = []
 
     class Counted(Cox):
         def gradients(self, target, raw):
-            evaluated.append(raw.copy())
+            evaluated.append(raw.tobytes())
             return super().gradients(target, raw)
 
     rng = np.random.default_rng(0)
     y = np.column_stack([np.exp(rng.normal(size=(N, 1))).repeat(2, axis=1), np.zeros((N, 2))])
-    raw, direction = np.zeros((N, 1)), rng.normal(size=(N, 1))
-    found = search(Counted(), Target(y), raw, direction, RowSample(None, None))
-    assert sum((one == raw).all() for one in evaluated) == 1
-    assert found == search(Cox(), Target(y), raw, direction, RowSample(None, None))
+    target, raw, sample = Target(y), np.zeros((N, 1)), RowSample(None, None)
+    negative = Cox().gradients(target, raw).negative_gradient
+    direction = size * (negative + 0.1 * rng.normal(size=(N, 1)))
+    part = Term.of(Nothing(), slice(0, 1))
+    fitted = FittedTerm(part, outputs=direction)
+    if penalized:
+        descent = float((direction * negative).sum())
+        fitted = Descending(part, outputs=direction, curvature=0.1, descent=descent)
+    rule = PenalizedLineSearch() if penalized else LineSearch()
+    found = rule(Stage((part,)), State(Counted(), target, raw, (fitted,), sample))
+    assert len(evaluated) == len(set(evaluated))
+    assert found.terms[0].coefficient > 0
 
 
 def test_an_unbounded_descent_ends():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
@@ -102,6 +103,7 @@ class LineSearch:
             pairs = zip(columns, learned, strict=True)
             return [part * negative[:, column] for column, part in pairs]
 
+        @cache  # the solver asks for the ends again
         def descent(length: float) -> float:
             return sum(total(of_rows, weighted) for of_rows in slopes(length))
 
@@ -266,6 +268,7 @@ def _not_negative(curvature: Any) -> float:
 
 def _lowest(slope: Callable[[float], float], first: float) -> float:
     """Approximately minimize a convex function with slope ``first < 0`` at zero."""
+    slope = cache(slope)  # the solver asks for the ends again
     low, high = 0.0, 1.0
     last = slope(high)
     if abs(last) <= _FLAT * -first:
