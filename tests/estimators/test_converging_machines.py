@@ -87,6 +87,31 @@ def test_a_machine_that_does_not_converge_warns(stages):
         model.set_params(n_estimators=3).fit(X, y[:, 0])
 
 
+@pytest.mark.parametrize(
+    ("parameters", "atol"),
+    [
+        ({"stages": "block", "n_basis": 70}, 3e-3),
+        ({"stages": "block", "n_basis": 70, "loss": "poisson"}, 0.1),
+        ({"stages": "sparse", "loss": "poisson"}, 0.1),
+    ],
+)
+def test_stages_on_samples_of_noisy_rows_do_not_warn(parameters, atol):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 2))
+    y = np.abs(np.sin(2 * X[:, 0]) + 2 * rng.normal(size=200))
+    model = KernelBoostingRegressor(kernel=Gaussian(1.0), regularization=10.0, random_state=0)
+    whole = model.set_params(loss=parameters.get("loss", "squared_error")).fit(X, y).predict(X)
+    for subsample in (0.8, 0.5):
+        model.set_params(subsample=subsample, **parameters)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            found = model.fit(X, y).predict(X)
+        assert np.linalg.norm(found - whole) < atol * np.linalg.norm(y)
+    if "loss" not in parameters:
+        with pytest.warns(ConvergenceWarning, match="did not converge"):
+            model.set_params(regularization=1e-3).fit(X, y)
+
+
 def test_any_number_of_stages_may_be_small():
     X, y, kernel = drawn(1)
     X, y = X[:30], y[:30, 0]

@@ -167,7 +167,8 @@ class BlockLearner(KernelLearner):
         if problem.is_newton or self.setting.kernels:
             return data.propose(unspoilt(self._newton_step(data, problem, rows), problem))
         if problem.gradients.hessian is None:
-            data.note_residual(dual_residual)
+            seen = slice(None) if problem.weight is None else problem.weight > 0
+            data.note_residual(dual_residual[seen])  # the others have no target in this stage
         step = self._dual_step(data, problem, rows, dual_residual[rows])
         return data.propose(unspoilt(step, problem, data.gained(problem)))
 

@@ -34,6 +34,8 @@ class KernelFinish:
     sizes: Floats | None = None  # (c,) float64: the unit of each of several targets
     # number of stages that should suffice; ``None`` if the user or held-out rows limit it
     enough: int | None = None
+    # whether stages see samples of the rows: each lowers its own loss, so that descents do not end
+    samples: bool = False
 
     def __call__(self, outcome: Outcome) -> Outcome:
         """Add a summary of the kernel machine to the outcome."""
@@ -48,7 +50,8 @@ class KernelFinish:
             machine.workspace.precision,
             machine.workspace.seed,
         )
-        if len(member.stages) == self.enough and not machine.is_settled:
+        is_settled = machine.is_settled or (self.samples and machine.record.residuals is None)
+        if len(member.stages) == self.enough and not is_settled:
             warn_caller(
                 f"the kernel machine did not converge in {self.enough} stages; increase "
                 "regularization, n_estimators, or memory_budget (of block stages: n_basis).",

@@ -152,6 +152,7 @@ def kernel_recipe(p: KernelParameters, loss: Loss, data: TrainingData, seed: int
             firsts,
             sizes=None if units is None else units.size,
             enough=n_stages if is_auto(p.n_estimators) and not early else None,
+            samples=p.subsample < 1,
         ),
     )
 
