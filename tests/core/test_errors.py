@@ -12,6 +12,7 @@ from hilboost.core.errors import (
     InvalidParameter,
     counted,
     first_true,
+    shown,
     with_article,
 )
 
@@ -68,3 +69,16 @@ def test_models_of_one_stage():
     model = BoostingRegressor(**TREES).fit(X, Y)
     assert repr(model.history_).startswith("<History of 1 stage: ")
     assert model.report_facts(X[:1], Y[:1])["title"].endswith(" on 1 row")
+
+
+def test_scalars_of_numpy_are_shown_as_those_of_python():
+    given = [np.str_("a"), np.float32(0.5), {np.int8(2): np.bool_(True)}]
+    assert shown(given) == shown(["a", 0.5, {2: True}]) == "['a', 0.5, {2: True}]"
+    time = np.datetime64("2020-01-01T00:00:00.000000001")
+    assert shown(time) == repr(time)  # whose item is an integer
+    assert shown(np.array(1.5)) == "array(1.5)"
+
+
+def test_integers_of_thousands_of_digits_are_shown_by_their_size():
+    assert shown([10**5000, 2**2048]) == "[<integer of 16610 bits>, <integer of 2049 bits>]"
+    assert shown(2**2000).startswith("1148130695")

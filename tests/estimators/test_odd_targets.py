@@ -258,3 +258,11 @@ def test_products_of_targets_and_weights_that_overflow():
     weight = np.where(LABELS, 1e300, 1.0)
     refused(InvalidData, "y times sample_weight exceeds", model.fit, X, abs(Y) * 1e100, weight)
     assert np.isfinite(model.fit(X, abs(Y) * 1e100, weight / 1e200).predict(X)).all()
+
+
+@pytest.mark.parametrize("kind", [int, bool, float, object])
+def test_classes_in_one_hot_columns(kind):
+    Y = np.eye(3)[np.arange(len(X)) % 3].astype(kind)
+    refused(InvalidData, r"pass the numbers, np\.argmax\(y, axis=1\)", classifier().fit, X, Y)
+    Y[0] = 1
+    refused(InvalidData, "For several labels per row", classifier().fit, X, Y)

@@ -213,3 +213,12 @@ def test_rankings_of_another_shape_are_refused(distance):
 def test_odd_parameters_are_refused(space, message):
     with pytest.raises(InvalidParameter, match=message):
         space.fit([[1, 2]])
+
+
+@pytest.mark.parametrize("kind", [str, np.str_])
+def test_names_instead_of_ranks(kind):
+    Y = [[kind(name) for name in row] for row in ("cab", "abc")]
+    with pytest.raises(InvalidData, match=r"row 0 is \['c', 'a', 'b'\].* convert names") as caught:
+        Rankings().fit(Y)
+    ranks = eval(str(caught.value).partition("with ")[2].removesuffix("."), {"Y": Y})
+    assert ranks == [[2, 3, 1], [1, 2, 3]]

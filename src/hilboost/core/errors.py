@@ -18,9 +18,24 @@ from typing import Any
 
 from hilboost.core.plain_values import as_python
 
-_BRIEF = Repr()
+
+class _Brief(Repr):
+    """Scalars of NumPy as those of Python, also in lists; arrays () are no numbers."""
+
+    def repr1(self, x: Any, level: int) -> str:
+        kind = getattr(getattr(x, "dtype", None), "kind", None)
+        return super().repr1(as_python(x) if kind in {*"biufUS"} else x, level)
+
+    def repr_int(self, x: int, level: int) -> str:
+        """Name the size of integers of thousands of digits, which Python does not write."""
+        n_bits = x.bit_length()
+        return f"<integer of {n_bits} bits>" if n_bits > _MOST_BITS else super().repr_int(x, level)
+
+
+_BRIEF = _Brief()
 _BRIEF.maxstring = _BRIEF.maxother = 80
 _NAMES_SHOWN = 10
+_MOST_BITS = 2**11
 
 
 class HilboostError(Exception):
@@ -199,14 +214,9 @@ def shown(value: Any) -> str:
     str
     """
     shape = getattr(value, "shape", None)
-    if shape == () and getattr(value, "dtype", None) is not None and value.dtype.kind in "biufUS":
-        value = as_python(value)  # arrays () are no numbers, and shown as what they are
     if isinstance(shape, tuple) and shape:
         return f"{type(value).__name__} of shape {shape}"
-    try:
-        return " ".join(_BRIEF.repr(value).split())
-    except Exception:  # of a class of the user, or an integer of thousands of digits
-        return f"an object of class {type(value).__name__}"
+    return " ".join(_BRIEF.repr(value).split())
 
 
 def first_few(values: Collection[Any], write: Callable[[Any], str] = shown) -> str:

@@ -16,6 +16,7 @@ from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.errors import InvalidData, InvalidParameter
 from hilboost.core.metric import OutputMetric
 from hilboost.core.output_space import OutputSpace, ShortNames
+from hilboost.core.plain_values import all_text
 from hilboost.outputs.agreement import kendall, share_equal, spearman
 from hilboost.outputs.exact_embedding import ChoosingEmbedding
 from hilboost.outputs.label_checks import as_objects, as_table, check_choice, in_words, refuse_rows
@@ -235,7 +236,7 @@ def _ranks(labels: object, width: int | None, ties: bool, what: str = "Y") -> Ra
     try:
         rows = as_table(labels, "the ranks of all items", width, what)
     except InvalidData as error:
-        if not any(type(item) is str for item in np.asarray(labels, dtype=object).flat):
+        if not any(all_text([item]) for item in np.asarray(labels, dtype=object).flat):
             raise
         raise InvalidData(
             f"{error} They are the ranks of all items, 1 = best; convert names, the best first, "

@@ -192,10 +192,15 @@ def check_classes(y: Any, n: int) -> NDArray[Any]:
     _refuse_fields(found, "class")
     shape = found.shape
     if len(shape) == 2 and shape[1] > 1:
+        is_one_hot = ((found == 0) | (found == 1)).all() and ((found == 1).sum(axis=1) == 1).all()
+        advice = (
+            "Of classes in one-hot columns, pass the numbers, np.argmax(y, axis=1)."
+            if is_one_hot
+            else "For several labels per row, use OutputKernelBoostingRegressor('label_set'), or "
+            "scikit-learn's MultiOutputClassifier."
+        )
         raise InvalidData(
-            f"y should be a 1d array, got an array of shape {shape} instead. For several "
-            "labels per row, use OutputKernelBoostingRegressor('label_set'), or scikit-learn's "
-            "MultiOutputClassifier."
+            f"y should be a 1d array, got an array of shape {shape} instead. {advice}"
         )
     _warn_of_column(found)
     y = column_or_1d(y)
