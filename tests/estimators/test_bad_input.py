@@ -416,7 +416,7 @@ def test_parameters_of_a_wrong_type_or_range(name, values):
     [
         ({"n_jobs": 0}, "n_jobs == 0 has no meaning"),
         *(
-            ({name: value}, f"The '{name}' parameter .* at most 64 bits")
+            ({name: value}, f"The '{name}' parameter .* must fit into 64 bits")
             for name in ("max_depth", "learning_rate")
             for value in (2**63, -(10**400))
         ),

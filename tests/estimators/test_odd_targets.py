@@ -263,6 +263,6 @@ def test_products_of_targets_and_weights_that_overflow():
 @pytest.mark.parametrize("kind", [int, bool, float, object])
 def test_classes_in_one_hot_columns(kind):
     Y = np.eye(3)[np.arange(len(X)) % 3].astype(kind)
-    refused(InvalidData, r"pass the numbers, np\.argmax\(y, axis=1\)", classifier().fit, X, Y)
+    refused(InvalidData, r"one-hot classes; pass np\.argmax\(y, axis=1\)", classifier().fit, X, Y)
     Y[0] = 1
     refused(InvalidData, "For several labels per row", classifier().fit, X, Y)

@@ -11,7 +11,7 @@ Seed = int | np.random.RandomState | None
 """An argument ``random_state``, as in scikit-learn."""
 
 NO_NUMBER = (TypeError, ValueError, OverflowError)
-"""Errors of conversions to float64; the last is that of integers of more than 1024 bits."""
+"""Errors of conversions to float64, with that for integers beyond its range."""
 
 RAW = np.float64  # link-space sums, gradients, leaf values
 ROW = np.uint32  # row numbers

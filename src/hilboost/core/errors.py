@@ -20,14 +20,14 @@ from hilboost.core.plain_values import as_python
 
 
 class _Brief(Repr):
-    """Scalars of NumPy as those of Python, also in lists; arrays () are no numbers."""
+    """Short representations, which show scalars of NumPy like Python's own."""
 
-    def repr1(self, x: Any, level: int) -> str:
+    def repr1(self, x: object, level: int) -> str:
         kind = getattr(getattr(x, "dtype", None), "kind", None)
         return super().repr1(as_python(x) if kind in {*"biufUS"} else x, level)
 
     def repr_int(self, x: int, level: int) -> str:
-        """Name the size of integers of thousands of digits, which Python does not write."""
+        """Show only the size of very long integers, which Python does not convert to text."""
         n_bits = x.bit_length()
         return f"<integer of {n_bits} bits>" if n_bits > _MOST_BITS else super().repr_int(x, level)
 

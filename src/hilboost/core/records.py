@@ -22,7 +22,7 @@ def brief_repr(record: Any) -> str:
     return f"{type(record).__name__}({', '.join(shown)})"
 
 
-def without_caches(record: Any) -> Any:
+def without_caches(record: object) -> Any:
     """State of an object for pickles and hashes, without cached properties."""
     state = object.__getstate__(record)
     kept = {

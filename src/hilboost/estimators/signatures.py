@@ -250,8 +250,8 @@ class ExplainedParameters(BaseEstimator):
         for name, value in self.get_params(deep=False).items():
             if is_integer(value) and not -_BEYOND <= value < _BEYOND:
                 raise InvalidParameterError(
-                    f"The {name!r} parameter of {type(self).__name__} must be an integer of at "
-                    f"most 64 bits, or a float. Got {shown(value)} instead."
+                    f"The {name!r} parameter of {type(self).__name__} must fit into 64 bits if "
+                    f"it is an integer. Got {shown(value)} instead."
                 )
         try:
             super()._validate_params()

@@ -194,7 +194,7 @@ def check_classes(y: Any, n: int) -> NDArray[Any]:
     if len(shape) == 2 and shape[1] > 1:
         is_one_hot = ((found == 0) | (found == 1)).all() and ((found == 1).sum(axis=1) == 1).all()
         advice = (
-            "Of classes in one-hot columns, pass the numbers, np.argmax(y, axis=1)."
+            "The columns are one-hot classes; pass np.argmax(y, axis=1)."
             if is_one_hot
             else "For several labels per row, use OutputKernelBoostingRegressor('label_set'), or "
             "scikit-learn's MultiOutputClassifier."

@@ -168,7 +168,7 @@ class BlockLearner(KernelLearner):
             return data.propose(unspoilt(self._newton_step(data, problem, rows), problem))
         if problem.gradients.hessian is None:
             seen = slice(None) if problem.weight is None else problem.weight > 0
-            data.note_residual(dual_residual[seen])  # the others have no target in this stage
+            data.note_residual(dual_residual[seen])  # rows outside the sample have no target
         step = self._dual_step(data, problem, rows, dual_residual[rows])
         return data.propose(unspoilt(step, problem, data.gained(problem)))
 

@@ -34,7 +34,7 @@ class KernelFinish:
     sizes: Floats | None = None  # (c,) float64: the unit of each of several targets
     # number of stages that should suffice; ``None`` if the user or held-out rows limit it
     enough: int | None = None
-    # whether stages see samples of the rows: each lowers its own loss, so that descents do not end
+    # whether stages see samples of the rows: each lowers the loss of its own sample
     samples: bool = False
 
     def __call__(self, outcome: Outcome) -> Outcome:
