@@ -294,6 +294,15 @@ def test_integers_beyond_floats():
     refused(InvalidData, "Y must contain rows", OutputKernelBoostingRegressor().fit, X, rows)
 
 
+@pytest.mark.parametrize("model", [regressor(), OutputKernelBoostingRegressor(n_estimators=1)])
+def test_leaves_that_no_split_can_have(model):
+    model.set_params(min_samples_leaf=21)
+    with pytest.warns(DataWarning, match="=21 allows no split of 40 rows.* set it to at most 20"):
+        assert len(np.unique(model.fit(X, Y).predict(X))) == 1
+    model.fit(X, Y, np.full(40, 1.05))  # leaves are sums of weights
+    model.set_params(min_samples_leaf=20).fit(X, Y)
+
+
 # Weights
 
 

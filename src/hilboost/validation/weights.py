@@ -105,11 +105,19 @@ def as_numbers(values: NDArray[Any], what: str) -> Floats:
 
 
 def warn_of_light_weights(target: Target, min_samples_leaf: float, divisor: float = 1.0) -> None:
-    """Warn if the weights, once divided, are too small for a leaf of ``min_samples_leaf``."""
-    if target.weight is None and divisor == 1:
+    """Warn if rows, or weights once divided, are too few for two leaves of ``min_samples_leaf``."""
+    n = target.n_rows
+    is_weighted = target.weight is not None or divisor != 1
+    total = divisor * total_weight(target) if is_weighted else float(n)
+    if total >= 2 * min_samples_leaf or n == 1:
         return
-    total, n = divisor * total_weight(target), target.n_rows
-    if total < 2 * min_samples_leaf <= n:
+    if n < 2 * min_samples_leaf:
+        warn_caller(
+            f"min_samples_leaf={min_samples_leaf:g} allows no split of {n} rows, so that trees are "
+            f"constants; set it to at most {total / 2:g}.",
+            DataWarning,
+        )
+    else:
         warn_caller(
             f"sample_weight sums to {total:.3g} over {n} rows, so no leaf can reach "
             f"min_samples_leaf={min_samples_leaf:g}, which is a sum of weights, and the model is a "
