@@ -202,7 +202,7 @@ def test_the_loss_never_rises_at_rates_up_to_two(rate):
 
 
 def test_pace_follows_from_the_learner():
-    X, Y = regression(2, n=30)
+    X, Y = regression(2, n=40)
     for learner, pace in (
         *(("ok3", (500, 0.02)), ("extra_trees", (500, 0.02)), ("kernel", (20, 1.0))),
         *((TreeLearner(), (500, 0.02)), (VectorTreeLearner(), (500, 0.02)), (Ridge(), (100, 0.1))),
