@@ -20,6 +20,7 @@ from hilboost.core.dtypes import Floats
 
 _TILE, _ROWS = 256, 128  # columns of a tile, and rows that one thread takes at a time
 _LARGE, _TILE_OF_SMALL = 1500, 128
+_MOST_OF_ONE_TILE = 640  # columns, of a matrix that two threads would factor no faster than one
 _TILE_OF_SUMS = 512
 _TILE_OF_INVERSE = 96  # of smaller matrices
 _LETTERS = {np.dtype(np.float64): "d", np.dtype(np.float32): "s"}
@@ -92,6 +93,8 @@ def factor_by_tiles(matrix: NDArray[Any], team: ThreadTeam) -> bool:  # whether 
     meanwhile.  The result does not depend on their number.
     """
     n = len(matrix)
+    if n <= _MOST_OF_ONE_TILE:
+        return factor(matrix.T, lower=False)
     width = _TILE if n > _LARGE else _TILE_OF_SMALL
 
     def tiles(first: int, height: int, end: int = n) -> list[slice]:
