@@ -95,11 +95,11 @@ def learned_metric(
     The search starts from equal scales and, if there are any, from the priorities.  Each round
     sets the scales to the diagonal of the average gradient outer product of the last fit
     (Radhakrishnan, Beaglehole, Pandit & Belkin 2024), and then searches for the length scale and
-    the ridge with the smallest exact leave-one-out error.  If this error is small, the scales and
-    the ridge of the largest marginal likelihood are tried, too; they often suit smooth functions
-    better, but have a larger error where the noise is not Gaussian.
+    the ridge with the smallest exact leave-one-out error, until it no longer decreases.  If this
+    error is small, the scales and the ridge of the largest marginal likelihood are tried, too; they
+    often suit smooth functions better, but have a larger error where the noise is not Gaussian.
 
-    The cost is that of about 25 inversions of m × m matrices, or twice as many; with a path, of at
+    The cost is that of up to 25 inversions of m × m matrices, or twice as many; with a path, of at
     most four, or of 25.
     """
     problem = Problem.of(rows, team)
@@ -126,23 +126,24 @@ def _searched(problem: Problem, starts: list[Floats], small: float) -> tuple[Fit
     fits = [some.best(scales, _FIRST_LENGTHS, _FIRST_RIDGES) for scales in starts]
     start = min(range(len(fits)), key=lambda k: fits[k].error)
     first = fits[start]
-    now = best = problem.best(first.axes, (first.length,), (first.ridge,))
-    steps, n_steps = [(now.length, now.ridge)], 1
+    best = problem.best(first.axes, (first.length,), (first.ridge,))
+    steps = [(best.length, best.ridge)]
     for _ in range(_ROUNDS):
-        scales = problem.gradient_scales(now)
-        lengths = (now.length / _STEP, now.length, now.length * _STEP)
-        found = problem.best(scales, lengths, (now.ridge,))
+        scales = problem.gradient_scales(best)
+        lengths = (best.length / _STEP, best.length, best.length * _STEP)
+        found = problem.best(scales, lengths, (best.ridge,))
         ridges = found.ridge / 4, found.ridge * 4
         others = problem.nearby(found.axes, found.squares, (found.length,), ridges)
-        now = min(found, others, key=by_error)
-        steps.append((now.length, now.ridge))
-        if now.error < best.error:
-            best, n_steps = now, len(steps)
+        found = min(found, others, key=by_error)
+        if not found.error < best.error:
+            break
+        best = found
+        steps.append((best.length, best.ridge))
     if best.error < small:
         likely = problem.likeliest()
         if likely.error < _LIKELY_BETTER * best.error:
             return likely, Path(start, ())
-    return best, Path(start, tuple(steps[:n_steps]))
+    return best, Path(start, tuple(steps))
 
 
 def _repeated(problem: Problem, starts: list[Floats], path: Path) -> Fit:
