@@ -93,10 +93,14 @@ class Blend:
 
     @property
     def shrunk(self) -> Floats:
-        """The weights, moved towards trees alone by the uncertainty of each gain, (2, c)."""
-        each = zip(self.material, self.gains.tolist(), self.errors.tolist(), strict=True)
-        certain = [max(0.0, 1 - (error / gain) ** 2) if ok else 0.0 for ok, gain, error in each]
-        return TREES_ALONE + certain * (self.weights - TREES_ALONE)
+        """The weights, moved towards trees alone by the uncertainty of each gain, (2, c).
+
+        Of its variance, only the share of the loss that is left makes the weights uncertain.
+        """
+        gains = np.where(self.material, self.gains, np.inf)
+        left = np.maximum(1 - self.gains, 0.0)
+        certain = np.where(self.material, 1 - left * (self.errors / gains) ** 2, 0.0)
+        return TREES_ALONE + np.maximum(certain, 0.0) * (self.weights - TREES_ALONE)
 
     def exceeds(self, gain: float, n_errors: float) -> bool:
         """Whether each gain exceeds this one, and a number of standard errors."""
@@ -227,13 +231,16 @@ class HeldOutOutputs:
         """Minimize the loss in a unit; the minimizer takes the same steps in any unit.
 
         The penalty, the mean square of what is added to the trees, is that of half a row; with
-        several classes, the curvature of the loss of a row is divided among them, too.
+        several classes, the curvature of the loss of a row is divided among them, too.  For squared
+        errors, it is at most the unit, beside which losses of good models may be tiny.
         """
         total = float(self.mass.sum())
         if not total > 0:
             return np.array(TREES)
         parts = [np.asfortranarray(part) for part in (self.trees, self.kernel)]
         squares = np.array([float(self.mass @ (part**2).mean(axis=1)) / total for part in parts])
+        if self.loss.quadratic:
+            squares = np.minimum(squares, unit)
         weighted = [(part * self.mass[:, None]).T for part in parts]
         prior, raw, buffer = np.array(TREES), np.empty_like(parts[0]), np.empty_like(parts[0])
         memory: Gradients | None = None
