@@ -30,6 +30,9 @@ _CENTERS_OF_LITTLE_GAIN = 2500  # of a machine that adds little to the trees
 _SHARES = (4, 2)  # of rows that are centers, as one in so many
 _AS_GOOD = 1.01  # factor of the error with which these suffice
 ROWS_PER_CENTER = 1.5  # with fewer, systems of all rows take less time than least squares
+# The same, where a function has little noise: least squares with little more rows than centers
+# take what the centers cannot describe for signal.
+_ROWS_PER_CENTER_IF_CERTAIN, _RIDGE_IF_CERTAIN = 2.0, 1e-3
 _LONGER, _MOST_STEPS = 1.3, 2  # factor of the length scale
 _BETTER = 0.998  # by which a longer one must decrease the loss
 
@@ -154,7 +157,7 @@ class SharedCenters(KernelMachines):
         """Fit the machine of a member, by least squares if not all rows are centers."""
         if self._has_few_rows:
             centers, system = self._system
-            weights, _ = system.solved(self._members.rows_of(member), self._better_ridge[0])
+            weights = system.solved(self._members.rows_of(member), self._better_ridge[0])
         else:
             centers, equations, ridge = self._equations
             left_out = None if self._members.folds is None else member
@@ -173,7 +176,7 @@ class SharedCenters(KernelMachines):
         table = self._table.joined(rows)
         if self._has_few_rows:
             centers, system = self._all_rows(table)
-            weights, _ = system.solved(np.arange(len(table)), self._better_ridge[0])
+            weights = system.solved(np.arange(len(table)), self._better_ridge[0])
         else:
             centers, equations, ridge = self._equations
             weights = equations.with_rows(space.features, centers, rows).solved(None, ridge)
@@ -182,7 +185,9 @@ class SharedCenters(KernelMachines):
     @property
     def _has_few_rows(self) -> bool:
         """Whether all rows are centers; members do without those held out from them."""
-        return len(self._table) <= ROWS_PER_CENTER * self._n_centers
+        is_certain = self._better_ridge[0] < _RIDGE_IF_CERTAIN
+        most = _ROWS_PER_CENTER_IF_CERTAIN if is_certain else ROWS_PER_CENTER
+        return len(self._table) <= most * self._n_centers
 
     @cached_property
     def _n_centers(self) -> int:
@@ -211,10 +216,10 @@ class SharedCenters(KernelMachines):
         learner = replace(self._learner, n_centers=self._n_centers)
         chosen = learner.centers(every, members.seed, members.team)
         centers = space.features(table.X[chosen], learner.precision)
-        equations = NormalEquations.of(
-            space.features, centers, table, members.parts, members.team, space.kernel
-        )
         ridge, _ = self._better_ridge
+        equations = NormalEquations.of(
+            space.features, centers, table, members.parts, members.team, space.kernel, ridge
+        )
         if ridge < space.ridge:  # otherwise, more rows than in the search need no less
             ridge = equations.better_ridge(ridge)
         return centers, equations, ridge
@@ -222,7 +227,7 @@ class SharedCenters(KernelMachines):
     def _with_some_rows(self) -> KernelExpansion:
         """A fit to most of some rows of the first member."""
         some = self._some
-        return some.space.expansion(some.centers, some.judged.fit(some.space.ridge)[0])
+        return some.space.expansion(some.centers, some.judged.fit(some.space.ridge))
 
     @cached_property
     def _some(self) -> _SomeRows:

@@ -61,9 +61,9 @@ class MetricSpace:
 
     def left_out(self, rows: Rows) -> Floats:
         """Compute the outputs (m, r) for each row by a fit to all others."""
-        Z, mean = self.features(rows.X), np.average(rows.Y, axis=0, weights=rows.weight)
-        problem = Problem(Z, rows.Y - mean, rows.weight)
-        return problem.Y - problem.residuals(self.kernel.block(Z, Z), self.ridge, np.float64)[0]
+        Z = self.features(rows.X)
+        problem = Problem(Z, rows.Y, rows.weight)
+        return rows.Y - problem.residuals(self.kernel.block(Z, Z), self.ridge, np.float64)[0]
 
     def longer(self, factor: float) -> MetricSpace:
         """Return the space with a longer length scale."""
@@ -185,15 +185,16 @@ class MetricKernelLearner(Learner):
         centers = space.features(rows.X[chosen], self.precision)
         if len(chosen) < len(rows):
             parts = [every[k::_PARTS] for k in range(_PARTS)]
-            equations = NormalEquations.of(space.features, centers, rows, parts, team, space.kernel)
+            equations = NormalEquations.of(
+                space.features, centers, rows, parts, team, space.kernel, space.ridge
+            )
             weights = equations.solved(None, equations.better_ridge(space.ridge))
             return space.expansion(centers, weights)
         system = System.of(centers, rows, team, space.kernel)
         ridge = space.ridge
         if len(rows) > self.n_searched:
             ridge, _ = system.judged_by(every[::_PARTS]).better_ridge(ridge)
-        weights = system.solved(every, ridge)[0]
-        return space.expansion(centers, weights)
+        return space.expansion(centers, system.solved(every, ridge))
 
 
 def _screened(features: FeatureMap, rows: Rows, priorities: Floats | None) -> FeatureMap:
