@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -102,14 +103,20 @@ class Mapped(Kernel):
         return replace(self, kernel=kernel, matrix=np.reshape(theta[p:], self.matrix.shape))
 
     def parameter_gradient(self, A: Array, W: Array) -> Floats:
-        """The kernel's, and ``4 (a' diag(N1) z - a'Nz) / length_scale``, ``N_ij = W_ij ∂k/∂s²``."""
-        image = self._image(A)
-        Z, N = self.kernel.pulls(image, W)
-        xp = array_api.namespace(A)
-        A = A - xp.mean(A, axis=0)
-        by_entry = 4 * array_api.to_numpy(A.T @ (Z * xp.sum(N, axis=1)[:, None] - N @ Z))
-        by_entry /= self.kernel.length_scale
-        return np.append(self.kernel.parameter_gradient(image, W), by_entry)
+        """The kernel's, and ``A'G / length_scale`` for the gradient ``G`` of the mapped rows."""
+        return self.gram_and_gradient(A)[1](W)
+
+    def gram_and_gradient(self, A: Array) -> tuple[Array, Callable[[Array], Floats]]:
+        """Compute the distances of the mapped rows once."""
+        K, gradients = self.kernel.gram_and_gradients(self._image(A))
+        centered = A - array_api.namespace(A).mean(A, axis=0)
+
+        def gradient(W: Array) -> Floats:
+            by_parameter, by_row = gradients(W)
+            by_entry = array_api.to_numpy(centered.T @ by_row) / self.kernel.length_scale
+            return np.append(by_parameter, by_entry)
+
+        return K, gradient
 
 
 def _matrix(value: object) -> Floats:

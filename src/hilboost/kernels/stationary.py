@@ -155,43 +155,39 @@ class Stationary(LengthScales, Kernel):
 
     def gram_and_gradient(self, A: Array) -> tuple[Array, Callable[[Array], Floats]]:
         """Compute the squared distances once."""
-        Z = self._centered(A)
-        S = squared_distances(Z, Z)
-        K = self.profile(array_api.namespace(A).asarray(S, copy=True))
-        return K, lambda W: self._by_scales(Z, self._pulls(Z, S, W))
+        K, gradients = self.gram_and_gradients(A)
+        return K, lambda W: gradients(W)[0]
 
-    def _by_scales(self, Z: Array, M: Array) -> Floats:
-        """Compute the gradient for the logarithms of the length scales."""
-        xp = array_api.namespace(Z)
-        rows = xp.sum(M, axis=1)
-        squares = 2 * (xp.sum(Z * Z * rows[:, None], axis=0) - xp.sum((M @ Z) * Z, axis=0))
-        by_scale = -2 * array_api.to_numpy(squares)  # ∂s²/∂log length_scale
-        return by_scale if len(self.length_scale) > 1 else by_scale.sum(keepdims=True)
-
-    def _centered(self, A: Array) -> Array:
-        """Center the scaled rows, to minimize cancellation in differences of sums over them."""
-        Z = self._scaled(A)
-        return Z - array_api.namespace(A).mean(Z, axis=0)
-
-    def pulls(self, A: Array, W: Array) -> tuple[Array, Array]:
-        """Compute the centered scaled rows and the weights of the squared distances.
+    def gram_and_gradients(self, A: Array) -> tuple[Array, Callable[[Array], tuple[Floats, Array]]]:
+        """Compute the Gram matrix, and gradients of ``sum_ij W_ij k_ij`` for symmetric ``W``.
 
         Parameters
         ----------
         A : (a, d) array
-        W : (a, a) array
 
         Returns
         -------
-        Z : (a, d) array
-        M : (a, a) array
-            ``M_ij = W_ij ∂k_ij/∂s²_ij``.
+        gram : (a, a) array
+            The caller may overwrite it.
+        gradients : callable
+            ``gradients(W)`` are those for ``log_parameters`` (p,), and for the rows in units of the
+            length scales (a, d); it can be called once.
         """
-        Z = self._centered(A)
-        return Z, self._pulls(Z, squared_distances(Z, Z), W)
+        xp, Z = array_api.namespace(A), self._scaled(A)
+        Z = Z - xp.mean(Z, axis=0)  # minimizes cancellation in differences of sums
+        S = squared_distances(Z, Z)
+        K = self.profile(xp.asarray(S, copy=True))
+
+        def gradients(W: Array) -> tuple[Floats, Array]:
+            M = self._pulls(Z, S, W)
+            by_rows = 4 * (Z * xp.sum(M, axis=1)[:, None] - M @ Z)
+            by_scale = -array_api.to_numpy(xp.sum(by_rows * Z, axis=0))
+            return by_scale if len(self.length_scale) > 1 else by_scale.sum(keepdims=True), by_rows
+
+        return K, gradients
 
     def _pulls(self, Z: Array, S: Array, W: Array) -> Array:
-        """Compute ``M`` of :meth:`pulls`; overwrites ``s²``."""
+        """Compute the weights ``W_ij ∂k_ij/∂s²_ij`` of the squared distances, overwriting these."""
         # Rows that are equal up to rounding add nothing; a steep slope would amplify the noise.
         equal = _rounding_error(Z) >= S
         M = self.slope(S)
@@ -402,16 +398,17 @@ class RationalQuadratic(Stationary):
         """Return the kernel with other length scales and another ``alpha``."""
         return replace(self, length_scale=np.exp(theta[:-1]), alpha=float(np.exp(theta[-1])))
 
-    def gram_and_gradient(self, A: Array) -> tuple[Array, Callable[[Array], Floats]]:
+    def gram_and_gradients(self, A: Array) -> tuple[Array, Callable[[Array], tuple[Floats, Array]]]:
         """``alpha k (u / (1 + u) - log(1 + u))`` for ``alpha``, ``u = s² / (2 alpha)``."""
         xp = array_api.namespace(A)
-        K, by_scales = super().gram_and_gradient(A)
-        k, Z = xp.asarray(K, copy=True), self._centered(A)
+        K, by_scales = super().gram_and_gradients(A)
+        k, Z = xp.asarray(K, copy=True), self._scaled(A)
 
-        def gradient(W: Array) -> Floats:
+        def gradients(W: Array) -> tuple[Floats, Array]:
             u = squared_distances(Z, Z)
             u *= 1 / (2 * self.alpha)
             by_alpha = (u / (1 + u) - xp.log1p(u)) * k
-            return np.append(by_scales(W), self.alpha * float(xp.sum(W * by_alpha)))
+            scales, rows = by_scales(W)
+            return np.append(scales, self.alpha * float(xp.sum(W * by_alpha))), rows
 
-        return K, gradient
+        return K, gradients
