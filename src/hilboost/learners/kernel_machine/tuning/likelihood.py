@@ -101,21 +101,21 @@ def most_likely_alike(start: Candidate[TableKernel], rows: Rows) -> Candidate[Ta
 def more_likely(
     start: Candidate[TableKernel],
     rows: Rows,
-    effort: Effort | None = None,
+    effort: Effort,
     prior: LogScalePrior | None = None,
 ) -> Candidate[TableKernel]:
     """The maximum on some rows, or the best so far when it ends.
 
     Its error is the negative log likelihood, which compares candidates on the same rows.
     """
-    if effort is None:  # more length scales need more steps
-        effort = Effort(int(min(60, 10 + 1.5 * rows.X.shape[1])))
     noise, effort = max(start.regularization, SMALLEST_LAMBDA), replace(effort, any_amplitude=True)
     found = maximize(start.kernel, noise, rows.X, rows.Y, effort, prior)
     return Candidate(found.kernel, max(found.noise, SMALLEST_LAMBDA), found.value)
 
 
-def most_likely_map(candidate: Candidate[TableKernel], rows: Rows) -> Candidate[TableKernel]:
+def most_likely_map(
+    candidate: Candidate[TableKernel], rows: Rows, team: ThreadTeam
+) -> Candidate[TableKernel]:
     """The most likely linear map in place of the length scales, from which it starts.
 
     A map has d² numbers, and later steps fit them to the noise, so there are only a few.  The
@@ -127,9 +127,8 @@ def most_likely_map(candidate: Candidate[TableKernel], rows: Rows) -> Candidate[
     scales = np.ones(rows.X.shape[1])
     scales[numeric] = kernel.numeric.length_scale
     start = kernel.mapped(np.eye(len(numeric)))
-    found = more_likely(
-        replace(candidate, kernel=start), replace(rows, X=rows.X / scales), Effort(_STEPS_OF_A_MAP)
-    )
+    divided, effort = replace(rows, X=rows.X / scales), Effort(_STEPS_OF_A_MAP, team=team)
+    found = more_likely(replace(candidate, kernel=start), divided, effort)
     mapped: Any = found.kernel.numeric
     matrix = mapped.matrix / scales[numeric][:, None]
     numbers = replace(mapped, matrix=matrix)

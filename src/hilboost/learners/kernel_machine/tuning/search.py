@@ -7,9 +7,10 @@ length scales and λ: values from a small subset are too large for the whole tab
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 
@@ -247,14 +248,17 @@ class Search:
             rival = replace(usual, kernel=usual.kernel.like(family))
             return self._scaled(more_likely(rival, rows, Effort(_STEPS_OF_A_FAMILY, ROUGH)))
 
+        def steep() -> Found:
+            if not self.uses_gradients or self.n_scales == 1 or self.has_few_for_scales:
+                return []
+            return self.team.map(self._scaled, by_gradients(self.columns, self.sampled, self.team))
+
         families: Sequence[str] = MAIN_FAMILIES
         if self.is_wide:  # at the end: steps along columns with scales of their own
             families = list(FAMILIES)[: None if self.n_scales > 1 else -1]
-        found = self.team.map(likely, families)
-        if self.uses_gradients and self.n_scales > 1 and not self.has_few_for_scales:
-            rivals = by_gradients(self.columns, self.sampled, self.team)
-            found += self.team.map(self._scaled, rivals)
-        return sorted(found, key=by_error)
+        tasks: list[Callable[[], Any]] = [steep, *(partial(likely, one) for one in families)]
+        rivals, *found = self.team.map(lambda task: task(), tasks)  # the longest task is the first
+        return sorted([*found, *rivals], key=by_error)
 
     def _scaled(
         self, candidate: Candidate[TableKernel], rows: Rows | None = None
@@ -272,13 +276,15 @@ class Search:
             # Columns without effect on few rows may have one on more.
             usual = next((one for one in found if one.kernel.family == USUAL_FAMILY), best)
             starts.append(replace(usual, kernel=usual.kernel.shortened()))
-        refined = self.team.map(lambda start: self._scaled(more_likely(start, rows)), starts)
+        n_steps = int(min(60, 10 + 1.5 * rows.X.shape[1]))  # more length scales need more steps
+        effort = Effort(n_steps, team=self.team)
+        refined = self.team.map(lambda one: self._scaled(more_likely(one, rows, effort)), starts)
         found = sorted([*found, *refined], key=by_error)
         mappable = [one for one in refined if one.kernel.can_be_mapped]
         if self.has_few_rows or not (is_smooth and mappable):
             return found, []
         start = min(mappable, key=by_error)
-        mapped = self._scaled(most_likely_map(start, rows), self.fresh)
+        mapped = self._scaled(most_likely_map(start, rows, self.team), self.fresh)
         rival = leave_one_out(found[0], self.fresh)
         return found, [mapped] if mapped.error < rival.error else []
 
