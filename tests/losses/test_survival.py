@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy import stats
-from scipy.optimize import approx_fprime, minimize_scalar
+from scipy.optimize import approx_fprime, minimize, minimize_scalar
 from tests.refusals import refused
 
 from hilboost.core.errors import InvalidData, InvalidParameter
@@ -154,6 +154,28 @@ def test_aft_estimates_start_and_scale():
     assert AFT(scale=2.0).adapted(target, raw).scale == 2.0
     shift, scale = AFT().located(target, raw - 0.5)
     assert (shift, scale) == (pytest.approx(0.5, abs=0.01), pytest.approx(0.3, abs=0.02))
+
+
+@pytest.mark.parametrize("scale", [None, 2.0])
+@pytest.mark.parametrize("n_events", [1, 20, 300])
+@pytest.mark.parametrize("distribution", NOISE)
+def test_start_and_scale_maximize_the_likelihood_of_rare_events(distribution, n_events, scale):
+    rng = np.random.default_rng(n_events)
+    lower, raw = np.exp(rng.normal(size=400)), rng.normal(size=(400, 1))
+    upper = np.where(np.arange(400) < n_events, lower, np.inf)
+    weight = rng.integers(1, 3, size=400).astype(float)
+    target = Target(np.column_stack([lower, upper, 0 * lower, 0 * lower]), weight)
+
+    def total(place):
+        loss = AFT(distribution, scale or np.exp(np.clip(place[1], *np.log([0.01, 100]))))
+        return weight @ loss.value(target, raw + place[0])
+
+    shift, found = AFT(distribution, scale).located(target, raw)
+    starts = [(shift, np.log(found)), (-3.0, 1.0), (-10.0, 2.0)]
+    options = {"maxfev": 2000, "xatol": 1e-6, "fatol": 1e-8}
+    rivals = [minimize(total, one, method="Nelder-Mead", options=options).fun for one in starts]
+    assert total((shift, np.log(found))) < min(rivals) + 1e-4 * n_events
+    assert scale in (None, found)
 
 
 @pytest.mark.parametrize("distribution", NOISE)

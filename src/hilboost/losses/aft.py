@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
-from scipy.optimize import brentq, minimize_scalar
+from scipy.optimize import brentq, minimize
 
 from hilboost.backends.exact_sums import rounded, sum_of
 from hilboost.core.dtypes import Floats
@@ -27,7 +27,6 @@ from hilboost.losses.log_link import with_bounded_steps
 
 _SMALLEST_LOG, _LARGEST_LOG = np.log(1e-2), np.log(1e2)
 _FIRST_STEP, _TOLERANCE = 0.3, 1e-2
-_ALTERNATIONS = 10
 _LARGEST = 15.0
 _SMALLEST_HESSIAN = 1e-6
 
@@ -111,16 +110,28 @@ class AFT(AdaptiveLoss):
         with np.errstate(divide="ignore"):
             places = np.log(target.y[:, :2]) + raw
         known = places[np.isfinite(places)]
-        ends = float(-known.max()) - 1.0, float(-known.min()) + 1.0
-        best, scale = 0.5 * (ends[0] + ends[1]), self.scale
+        middle = -0.5 * float(known.max() + known.min())
+        unit = self.scale or best_scale(self.distribution, target, raw + middle)
+        events = np.isfinite(target.y[:, UPPER]).astype(np.float64)
+        n_events = float(rounded(sum_of(events, target.weight))) or 1.0
 
-        def total(shift: float) -> float:
-            return _total(self.distribution, scale or 1.0, target, raw + shift)
+        def objective(theta: Floats) -> tuple[float, Floats]:
+            precision, place = float(theta[0]), float(theta[1])
+            scale, scores = unit / precision, raw + (middle + unit * place / precision)
+            value, pull, _ = likelihood(self.distribution, scale, target.y, scores[:, 0])
+            stretch = Residuals(self.distribution, target.y, scores[:, 0], target.weight)
+            sums = sum_of(value, target.weight), sum_of(pull, target.weight)
+            total, by_shift = (float(rounded(one)) for one in sums)
+            by_log_scale = float(rounded(sum_of(stretch.slopes(scale), stretch.weight)))
+            by_precision = (by_shift * unit * place / precision - by_log_scale) / precision
+            gradient = np.array([by_precision, -by_shift * unit / precision])
+            return total / n_events, gradient / n_events
 
-        for _ in range(_ALTERNATIONS):
-            scale = self.scale or best_scale(self.distribution, target, raw + best)
-            best = float(minimize_scalar(total, bounds=ends, method="bounded").x)
-        return best, scale or 1.0
+        # The likelihood is log-concave in 1 / scale and shift / scale (Olsen 1978).
+        logs = (_SMALLEST_LOG, _LARGEST_LOG) if self.scale is None else (np.log(unit), np.log(unit))
+        bounds = [(unit / np.exp(logs[1]), unit / np.exp(logs[0])), (None, None)]
+        found = minimize(objective, [1.0, 0.0], jac=True, method="L-BFGS-B", bounds=bounds).x
+        return middle + unit * float(found[1] / found[0]), unit / float(found[0])
 
     def adapted(self, target: Target, raw: Floats) -> AFT:
         """Return the loss with the scale that maximizes the likelihood."""
@@ -140,11 +151,6 @@ class AFT(AdaptiveLoss):
         hessian = np.clip(hessian, _SMALLEST_HESSIAN, _LARGEST / scale**2)
         hessian = with_bounded_steps(hessian, negative / scale)
         return Gradients(negative[:, None], hessian[:, None])
-
-
-def _total(distribution: str, scale: float, target: Target, raw: Floats) -> float:
-    values, _, _ = likelihood(distribution, scale, target.y, raw[:, 0])
-    return float(rounded(sum_of(values, target.weight)))
 
 
 def best_scale(distribution: str, target: Target, raw: Floats) -> float:
