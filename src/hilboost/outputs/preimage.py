@@ -19,7 +19,7 @@ from hilboost.kernels.gram import evaluate
 from hilboost.outputs.label_checks import count_rows
 from hilboost.tables.arrays import without_frame
 
-_STEPS = 60
+_STEPS = 300
 _HALVINGS = 6
 _CLOSE = 1e-7  # relative improvement below which a row has converged
 _FAINT = 1e-300  # avoids division by zero if all centers are far away
@@ -31,7 +31,8 @@ def climb(kernel: Gaussian, start: Floats, centers: Floats, weights: Floats) -> 
     The fixed-point update ``y ← Σ_j w_j k(c_j, y) c_j / Σ_j w_j k(c_j, y)`` (Mika et al. 1999) is a
     step along the gradient.  Boosted weights may be negative, so a step that does not improve the
     objective is halved.  If the denominator is not positive, a plain gradient step is tried
-    instead.  Each of at most 60 steps costs O(n p c).  Rows that have converged are skipped.
+    instead.  Each of at most 300 steps costs O(n p c).  Rows that have converged are skipped,
+    most of them within 60.
     """
     found = start.copy()
     scale = kernel.length_scale
