@@ -137,6 +137,15 @@ def test_the_slope_of_the_gate(monkeypatch, weighted):
     assert seen["objective"](start)[0] == pytest.approx(expected)
 
 
+def test_steps_of_the_gate_decrease_the_error_from_that_of_equal_weights():
+    outputs, y = np.sin(X[:, :1] * np.arange(1, 6))[:, :, None], Y[:, None]
+    errors = [np.mean((outputs.mean(axis=1) - y) ** 2)]
+    for n_steps in (1, 3, 10, 50, 200):
+        gate = Gate.fit(X, outputs, Target(y), 5, 0.0, n_steps, np.random.default_rng(0))
+        errors.append(np.mean((np.einsum("nm,nmr->nr", gate.weights(X), outputs) - y) ** 2))
+    assert (np.diff(errors) < 0).all()
+
+
 def test_rows_go_to_the_best_expert_with_room():
     weights = np.array([[0.9, 0.1], [0.8, 0.2], [0.7, 0.3], [0.4, 0.6]])
     parts = assign(weights, 2, np.random.default_rng(0))

@@ -132,7 +132,8 @@ class MixtureOfKernelExperts(NumberPredictions, RegressorMixin, NonAdditiveEnsem
     decay : float, default=1e-4
         Factor of the sum of squared weights of the gate.
     gate_iterations : int, default=200
-        Largest number of L-BFGS steps per fit of the gate.
+        Largest number of L-BFGS steps per fit of the gate, each of which decreases the error of the
+        training rows.  Few steps keep the weights close to equal ones.
 
     Attributes
     ----------
