@@ -10,6 +10,7 @@ from hilboost import KernelBoostingRegressor
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.gradients import Gradients
 from hilboost.kernels import Delta, Gaussian, Kernel, Mapped, Matern, OnColumns, Stationary
+from hilboost.kernels.marginal_likelihood import maximize
 from hilboost.learners.kernel_machine.config import KernelMachineConfig
 from hilboost.learners.kernel_machine.tuning import scoring, search
 from hilboost.learners.kernel_machine.tuning.choose import Chooser
@@ -278,6 +279,23 @@ def test_the_grid_is_walked_towards_lower_errors():
 
 
 @pytest.mark.slow
+@pytest.mark.slow
+def test_length_scales_are_fitted_to_rows_by_how_much_their_weights_tell():
+    errors = []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        X, others = rng.normal(size=(300, 4)), rng.normal(size=(1000, 4))
+        weight = np.exp(2 * rng.normal(size=300))
+        f, f_others = (np.sin(2 * Z[:, 0]) + Z[:, 1] * Z[:, 2] for Z in (X, others))
+        Y = (f + 0.5 * rng.normal(size=300) / np.sqrt(weight))[:, None]
+        model = KernelBoostingRegressor(random_state=0).fit(X, Y[:, 0], sample_weight=weight)
+        likely = maximize(1.0 * Matern(np.ones(4), 2.5), 0.1, X, Y, weight=weight)
+        alpha = ridge(likely.kernel.block(X, X), Y, likely.noise, weight)
+        found = model.predict(others), (likely.kernel.block(others, X) @ alpha)[:, 0]
+        errors.append([np.mean((each - f_others) ** 2) for each in found])
+    assert np.mean([ours for ours, _ in errors]) < 0.8 * np.mean([theirs for _, theirs in errors])
+
+
 def test_columns_without_effect_on_few_rows_are_found_on_more():
     rng = np.random.default_rng(0)
     X = rng.uniform(-1.5, 1.5, size=(2500, 6))

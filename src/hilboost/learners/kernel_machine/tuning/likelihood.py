@@ -109,7 +109,8 @@ def more_likely(
     Its error is the negative log likelihood, which compares candidates on the same rows.
     """
     noise, effort = max(start.regularization, SMALLEST_LAMBDA), replace(effort, any_amplitude=True)
-    found = maximize(start.kernel, noise, rows.X, rows.Y, effort, prior)
+    weight = rows.weight if rows.weighs_noise else None
+    found = maximize(start.kernel, noise, rows.X, rows.Y, effort, prior, weight)
     return Candidate(found.kernel, max(found.noise, SMALLEST_LAMBDA), found.value)
 
 

@@ -129,6 +129,7 @@ class Rows:
     weight: Floats  # (m,) float64: sample weights
     rows: Ints  # (m,) int64: row numbers
     dependence: Dependence | None = None  # by what rows are held out, if not at random
+    weighs_noise: bool = False  # whether likelihoods divide the noise by the weights
 
     @classmethod
     def of(cls, X: Floats, Y: Floats, weight: Floats | None = None) -> Rows:
@@ -147,7 +148,8 @@ class Rows:
     def part(self, rows: Any) -> Rows:
         """Return some of the rows."""
         dependence = self.dependence and self.dependence.rows(rows)
-        return Rows(self.X[rows], self.Y[rows], self.weight[rows], self.rows[rows], dependence)
+        X, Y, weight, numbers = (one[rows] for one in (self.X, self.Y, self.weight, self.rows))
+        return Rows(X, Y, weight, numbers, dependence, self.weighs_noise)
 
     def of_columns(self, columns: Ints) -> Rows:
         """Return the rows with some of the columns."""

@@ -201,10 +201,10 @@ class Search:
             start = self.few_rows.compared()
             if start is not None and start.folds is not None:
                 return start
-        found = self._likely(start)[:_FAMILIES_KEPT]
-        mapped: Found = []
+        search, found = self._likely(start)
+        found, mapped = found[:_FAMILIES_KEPT], Found()
         if len(self.sampled) > ROWS_FIRST and not self.has_many_targets:
-            found, mapped = self._refined(found)
+            found, mapped = search._refined(found)
         if self.has_many_targets:
             isotropic = self.team.map(self._isotropic, MAIN_FAMILIES)
             found = sorted([*found, *isotropic], key=by_error)
@@ -231,20 +231,30 @@ class Search:
         rows = self.sampled.rows[ROWS_OF_LIKELIHOOD : ROWS_OF_LIKELIHOOD + _ROWS_OF_FOLDS]
         return FoldKernels(tuple(np.array_split(rows, FOLDS)), (best.kernel.plain,) * FOLDS)
 
-    def _likely(self, start: Candidate[TableKernel] | None) -> Found:
+    def _likely(self, start: Candidate[TableKernel] | None) -> tuple[Search, Found]:
         """The most likely kernel of each family with the best scale, in ascending order of errors.
 
-        The families share a start: the length scales of the usual one.
+        The families share a start: the length scales of the usual one.  The likelihood of the
+        search that is returned divides the noise by the weights if this predicts better.
         """
-        rows = self.sampled.first(self._n_likely)
         starts = starts_of(self.columns, USUAL_FAMILY)
         if start is not None:
             starts.append(replace(start, kernel=start.kernel.like(USUAL_FAMILY)))
-        usual = most_likely(starts, rows, self.team)
+        samples = [self.sampled]
+        if np.ptp(self.sampled.weight) > 0:
+            samples.append(replace(self.sampled, weighs_noise=True))
+
+        def usual_of(sampled: Rows) -> tuple[Rows, Candidate[TableKernel], Candidate[TableKernel]]:
+            found = most_likely(starts, sampled.first(self._n_likely), self.team)
+            return sampled, found, self._scaled(found)
+
+        tried = self.team.map(usual_of, samples)
+        sampled, usual, scaled = min(tried, key=lambda one: one[2].error)
+        rows = sampled.first(self._n_likely)
 
         def likely(family: str) -> Candidate[TableKernel]:
             if family == USUAL_FAMILY:
-                return self._scaled(usual)
+                return scaled
             rival = replace(usual, kernel=usual.kernel.like(family))
             return self._scaled(more_likely(rival, rows, Effort(_STEPS_OF_A_FAMILY, ROUGH)))
 
@@ -258,7 +268,7 @@ class Search:
             families = list(FAMILIES)[: None if self.n_scales > 1 else -1]
         tasks: list[Callable[[], Any]] = [steep, *(partial(likely, one) for one in families)]
         rivals, *found = self.team.map(lambda task: task(), tasks)  # the longest task is the first
-        return sorted([*found, *rivals], key=by_error)
+        return replace(self, sampled=sampled), sorted([*found, *rivals], key=by_error)
 
     def _scaled(
         self, candidate: Candidate[TableKernel], rows: Rows | None = None
