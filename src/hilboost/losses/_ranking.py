@@ -31,7 +31,7 @@ def position_effects(
 ) -> Floats:  # (n_positions,) float64: zero for the first position
     """Estimate what each position adds to the scores, in a few Newton steps.
 
-    They keep effects below about five in size, which those of positions without clicks exceed.
+    So few steps bound their size by about five, also where positions got no click.
     ``gradients`` do not correct the scores (n, 1) for positions.
     """
     positions = target.positions
