@@ -244,17 +244,18 @@ class Search:
         if np.ptp(self.sampled.weight) > 0:
             samples.append(replace(self.sampled, weighs_noise=True))
 
-        def usual_of(sampled: Rows) -> tuple[Rows, Candidate[TableKernel], Candidate[TableKernel]]:
-            found = most_likely(starts, sampled.first(self._n_likely), self.team)
-            return sampled, found, self._scaled(found)
+        def usual_of(sampled: Rows) -> Candidate[TableKernel]:
+            return most_likely(starts, sampled.first(self._n_likely), self.team)
 
-        tried = self.team.map(usual_of, samples)
-        sampled, usual, scaled = min(tried, key=lambda one: one[2].error)
+        tried = list(zip(samples, self.team.map(usual_of, samples), strict=True))
+        sampled, usual = tried[0]
+        if len(tried) > 1:
+            sampled, usual = min(tried, key=lambda one: self._scaled(one[1]).error)
         rows = sampled.first(self._n_likely)
 
         def likely(family: str) -> Candidate[TableKernel]:
             if family == USUAL_FAMILY:
-                return scaled
+                return self._scaled(usual)
             rival = replace(usual, kernel=usual.kernel.like(family))
             return self._scaled(more_likely(rival, rows, Effort(_STEPS_OF_A_FAMILY, ROUGH)))
 
