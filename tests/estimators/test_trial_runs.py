@@ -70,6 +70,24 @@ def test_two_classes_draw_a_quarter_of_the_columns_unless_all_are_far_better():
     assert share_chosen(of_one_interaction, 40) == 1
 
 
+def test_two_classes_draw_a_tenth_of_many_columns_that_repeat_each_other(runs):
+    hidden = RNG.normal(size=(1600, 6))
+    table = hidden @ RNG.normal(size=(6, 80)) + RNG.normal(size=(1600, 80))
+    target = hidden.sum(axis=1) + RNG.normal(size=1600)
+    model = BoostingClassifier(**TREES).fit(table, target > 0)
+    lowest = {settings[0]: min(losses) for settings, _, losses, _ in runs}
+    assert set(lowest) == {0.1, 1.0}
+    assert lowest[0.1] < lowest[1.0]
+    assert model.resolved_.max_features == 0.1
+    runs.clear()
+    BoostingRegressor(**TREES).fit(table, target)  # others draw half or all of them
+    assert {settings[0] for settings, *_ in runs} == {0.5, 1.0}
+
+
+def test_two_classes_draw_all_of_many_columns_if_few_matter():
+    assert share_chosen(lambda table: table[:, 0] * table[:, 1] > table[:, 2], 80) == 1
+
+
 def test_given_settings_are_not_tried(runs):
     BoostingClassifier(**TREES, max_leaf_nodes=12, l2_regularization=2.0).fit(X, CLASSES)
     assert {settings[1:] for settings, *_ in runs} == {(2.0, 12)}

@@ -16,9 +16,10 @@ _FEWEST_COLUMNS_TO_DRAW, _COLUMNS_TO_DRAW_FEW = 4, 8
 _L2_FACTORS = (1.0, 0.1, 0.03)  # for more than two classes
 _FEW_LEAVES, _FEW_ROWS = 8, 1500
 _FEWEST_SHARE = 0.25  # of the columns
+_MANY_COLUMNS, _SHARE_OF_MANY = 64, 0.1
 _MARGIN = 0.02  # of few leaves for two classes, whose losses on few rows are noisy
-_MARGIN_OF_ALL = 0.05  # of the loss: of all columns for two classes, for which a quarter is usual
-_MOST_ROWS_OF_L2 = 50_000
+_MARGIN_OF_ALL = 0.05  # of the loss: of all columns for two classes, for which few are usual
+_MOST_ROWS = 50_000  # for which there are weak penalties and few of many columns
 
 
 def candidates(
@@ -46,7 +47,7 @@ def candidates(
         learner = table_learner(replace(settings, resolved=with_these(settings.resolved)))
         two = _has_two_classes(recipe)
         is_usual = leaves == resolved.max_leaf_nodes
-        draws_usual_share = max_features == _FEWEST_SHARE or _FEWEST_SHARE not in shares
+        draws_usual_share = max_features == min(shares) or min(shares) > _FEWEST_SHARE
         return Candidate(
             learner,
             with_these(resolved),
@@ -70,6 +71,9 @@ def _max_features_tried(
     squared = recipe.data.target.groups is not None and recipe.config.loss.bounded_hessian
     if squared or not is_auto(p["max_features"]) or recipe.width < _FEWEST_COLUMNS_TO_DRAW:
         return (resolved.max_features,)
+    is_large = recipe.data.target.n_rows > _MOST_ROWS
+    if _has_two_classes(recipe) and recipe.width >= _MANY_COLUMNS and not is_large:
+        return (_SHARE_OF_MANY, 1.0)
     if not _has_few_rows(recipe) or recipe.width < _COLUMNS_TO_DRAW_FEW:
         return (0.5, 1.0)
     return (_FEWEST_SHARE, 1.0) if _has_two_classes(recipe) else (0.5, 1.0, _FEWEST_SHARE)
@@ -78,7 +82,7 @@ def _max_features_tried(
 def _l2_factors_tried(p: Mapping[str, Any], recipe: Recipe) -> tuple[float, ...]:
     """A strong penalty suits few rows per class, a weak one many classes with little noise."""
     several = (recipe.data.codec.n_classes or 0) > 2 and is_auto(p["l2_regularization"])
-    return _L2_FACTORS if several and recipe.data.target.n_rows <= _MOST_ROWS_OF_L2 else (1.0,)
+    return _L2_FACTORS if several and recipe.data.target.n_rows <= _MOST_ROWS else (1.0,)
 
 
 def _leaves_tried(
