@@ -67,6 +67,15 @@ def same_bits(model, table=X, target=NOISE, **parameters):
 
 
 @pytest.mark.slow
+def test_functions_without_noise_have_hardly_any_error():
+    table = np.random.default_rng(0).uniform(-1, 1, size=(3000, 3))
+    target = 1e6 + np.sin(3 * table[:, 0]) + table[:, 1] * np.exp(table[:, 2])
+    model = BoostingRegressor(**FEW).fit(table[:2000], target[:2000])
+    error = model.predict(table[2000:]) - target[2000:]
+    assert np.abs(error).mean() < 1e-4 * target.std()
+
+
+@pytest.mark.slow
 def test_a_smooth_target_gets_a_kernel_machine(smooth):
     test = RNG.uniform(-2, 2, size=(1000, 4))
     target = np.sin(2 * test[:, 0]) + test[:, 1] * test[:, 2]
