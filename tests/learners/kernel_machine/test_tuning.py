@@ -279,7 +279,6 @@ def test_the_grid_is_walked_towards_lower_errors():
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_length_scales_are_fitted_to_rows_by_how_much_their_weights_tell():
     errors = []
     for seed in range(3):
@@ -296,6 +295,7 @@ def test_length_scales_are_fitted_to_rows_by_how_much_their_weights_tell():
     assert np.mean([ours for ours, _ in errors]) < 0.8 * np.mean([theirs for _, theirs in errors])
 
 
+@pytest.mark.slow
 def test_columns_without_effect_on_few_rows_are_found_on_more():
     rng = np.random.default_rng(0)
     X = rng.uniform(-1.5, 1.5, size=(2500, 6))
