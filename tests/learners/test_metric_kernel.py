@@ -113,6 +113,19 @@ def test_columns_that_do_not_matter_are_dropped():
     assert metric.error < 0.1
 
 
+@pytest.mark.parametrize("seed", [0, 2, 5])
+def test_columns_with_small_scales_are_kept_where_they_matter(seed):
+    """Beside a step along one column, a line along another one has a very long length scale."""
+    table = np.random.default_rng(seed).uniform(size=(500, 2))
+    target = 0.5 * (table[:, 1:] > 0.5) + 0.3 * table[:, :1]
+    metric = learned_metric(Rows.of(table, target))
+    assert metric.axes.all()
+    assert metric.error < 0.02
+    problem = Problem.of(Rows.of(table, target))
+    error = problem.fit_with(metric.axes, metric.ridge).error / target.var()
+    assert error == pytest.approx(metric.error, rel=1e-3)
+
+
 def test_priorities_find_a_column_among_many():
     table = np.random.default_rng(1).normal(size=(150, 60))
     target = np.sin(4 * table[:, :1])

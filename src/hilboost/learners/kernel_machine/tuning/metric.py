@@ -37,7 +37,8 @@ _LEAST_OF_SINGLE, _MOST_OF_SINGLE = 1e-3, 1e9  # ridges between which single pre
 _LEAST_PER_ROW = 5e-6  # rounding errors of smooth kernels grow with the number of rows
 _ROWS_TO_HALVE = 500  # with as many, half of them choose where the search starts
 _FLOOR = 1e-3  # of the largest scale, during the search
-_DROPPED = 3e-3  # smaller scales become zero
+_DROPPED = 3e-3  # smaller scales become zero, unless the error grows by the next factor
+_HARMLESS = 1.1
 _SMALLEST_PRIORITY = 0.02
 _SMOOTH = 0.3  # share of the variance; with a smaller error, the likelihood is maximized, too
 _LIKELY_BETTER = 0.9  # its error must be smaller by this factor
@@ -115,7 +116,9 @@ def learned_metric(
     else:
         best = _repeated(problem, starts, path)
     scales = best.axes / best.length
-    scales[scales < _DROPPED * scales.max()] = 0.0
+    large = np.where(scales < _DROPPED * scales.max(), 0.0, scales)
+    if problem.fit_with(large, best.ridge).error <= _HARMLESS * best.error:
+        scales = large
     return Metric(scales, best.ridge, best.error / variance, path=path)
 
 
