@@ -299,6 +299,8 @@ def test_leaves_that_no_split_can_have(model):
     model.set_params(min_samples_leaf=21)
     with pytest.warns(DataWarning, match="=21 allows no split of 40 rows.* set it to at most 20"):
         assert len(np.unique(model.fit(X, Y).predict(X))) == 1
+    with pytest.warns(DataWarning, match="no split of 39 rows.* set it to at most 19"):
+        model.fit(X[1:], Y[1:])
     model.fit(X, Y, np.full(40, 1.05))  # leaves are sums of weights
     model.set_params(min_samples_leaf=20).fit(X, Y)
 

@@ -114,7 +114,7 @@ def warn_of_light_weights(target: Target, min_samples_leaf: float, divisor: floa
     if n < 2 * min_samples_leaf:
         warn_caller(
             f"min_samples_leaf={min_samples_leaf:g} allows no split of {n} rows, so that trees are "
-            f"constants; set it to at most {total / 2:g}.",
+            f"constants; set it to at most {total / 2 if is_weighted else n // 2:g}.",
             DataWarning,
         )
     else:
