@@ -266,3 +266,9 @@ def test_classes_in_one_hot_columns(kind):
     refused(InvalidData, r"one-hot classes; pass np\.argmax\(y, axis=1\)", classifier().fit, X, Y)
     Y[0] = 1
     refused(InvalidData, "For several labels per row", classifier().fit, X, Y)
+
+
+@pytest.mark.parametrize("label", [pd.NA, None, "a", 10**400])
+def test_columns_of_other_labels_are_no_one_hot_classes(label):
+    Y = np.array([[label, 1]] * len(X), dtype=object)
+    refused(InvalidData, "For several labels per row", classifier().fit, X, Y)

@@ -183,6 +183,15 @@ def _refuse_infinity(y: np.ndarray, names: list[str] | None) -> None:
         )
 
 
+def _are_one_hot(rows: NDArray[Any]) -> bool:
+    """Whether each row has a one among zeros."""
+    try:
+        numbers = rows.astype(np.float64)
+    except NO_NUMBER:
+        return False
+    return bool(np.isin(numbers, (0, 1)).all() and (numbers.sum(axis=1) == 1).all())
+
+
 def check_classes(y: Any, n: int) -> NDArray[Any]:
     """Return the class of each row, (n,)."""
     y = as_array(y)
@@ -192,10 +201,9 @@ def check_classes(y: Any, n: int) -> NDArray[Any]:
     _refuse_fields(found, "class")
     shape = found.shape
     if len(shape) == 2 and shape[1] > 1:
-        is_one_hot = ((found == 0) | (found == 1)).all() and ((found == 1).sum(axis=1) == 1).all()
         advice = (
             "The columns are one-hot classes; pass np.argmax(y, axis=1)."
-            if is_one_hot
+            if _are_one_hot(found)
             else "For several labels per row, use OutputKernelBoostingRegressor('label_set'), or "
             "scikit-learn's MultiOutputClassifier."
         )
