@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state, check_scalar
 
-from hilboost.core.dtypes import NO_NUMBER, Floats, Seed
+from hilboost.core.dtypes import Floats, Seed
 from hilboost.core.errors import InvalidData, InvalidParameter, shown
-from hilboost.core.plain_values import real
+from hilboost.core.plain_values import as_floats, real
 
 _NODES = 64
 _MOST_COUNTS, _PARTS = 2000, 16  # counts that are summed one by one, and parts of larger steps
@@ -342,7 +342,6 @@ def check_coverage(coverage: object) -> float:
 
 def _numbers(values: ArrayLike, name: str) -> Floats:
     """Convert an argument to floats."""
-    try:
-        return np.asarray(values, dtype=np.float64)
-    except NO_NUMBER:
-        raise InvalidData(f"{name} must contain numbers; got {shown(values)}.") from None
+    if (found := as_floats(values)) is None:
+        raise InvalidData(f"{name} must contain numbers; got {shown(values)}.")
+    return found

@@ -9,6 +9,8 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
+from hilboost.core.dtypes import NO_NUMBER, Floats
+
 PLAIN = (str, int, float, bool, type(None))
 
 
@@ -60,6 +62,20 @@ def real(value: object) -> float:
         return float(value)
     except OverflowError:
         return float("-inf") if value < 0 else float("inf")
+
+
+def as_floats(values: object) -> Floats | None:
+    """Convert to a float64 array; ``None`` unless all values are numbers in its range."""
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except NO_NUMBER:
+        return None
+
+
+def positive_numbers(values: object) -> Floats | None:
+    """Convert values to a float64 array; ``None`` unless all are positive and finite."""
+    found = as_floats(values)
+    return found if found is not None and (np.isfinite(found) & (found > 0)).all() else None
 
 
 def as_list(value: object) -> list[Any]:

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.optimize import isotonic_regression
 
-from hilboost.core.dtypes import NO_NUMBER, Floats, Ints
+from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.errors import InvalidData
 from hilboost.core.metric import OutputMetric
 from hilboost.core.output_space import OutputSpace, ShortNames
@@ -139,12 +139,10 @@ def _positions(size: int, q: int) -> Ints:
 
 def _sample(i: int, row: object, what: str) -> Floats:
     """Validate and sort the sample in row ``i``."""
-    try:
-        values = as_numbers(row)
-    except NO_NUMBER:
+    if (values := as_numbers(row)) is None:
         raise InvalidData(
             f"row {i} of {what} is {row!r:.60}; each output must be a sample of numbers."
-        ) from None
+        )
     if values.ndim != 1:
         raise InvalidData(
             f"row {i} of {what} has shape {values.shape}; each output must be a 1-D sample of a "

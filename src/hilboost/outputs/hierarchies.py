@@ -14,10 +14,10 @@ from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.errors import InvalidData, InvalidParameter, shown
 from hilboost.core.metric import OutputMetric
 from hilboost.core.output_space import Choice, OutputSpace
-from hilboost.core.plain_values import is_number, real
+from hilboost.core.plain_values import is_number, positive_numbers, real
 from hilboost.outputs.agreement import equal, minus_distance
 from hilboost.outputs.exact_embedding import ChoosingEmbedding
-from hilboost.outputs.label_checks import as_objects, in_order_of, positive_numbers
+from hilboost.outputs.label_checks import as_objects, in_order_of
 from hilboost.outputs.preimage import CANDIDATE_WAYS
 
 

@@ -9,9 +9,16 @@ from typing import Any, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.core.dtypes import NO_NUMBER, Floats
+from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter, counted, first_true, shown
-from hilboost.core.plain_values import as_list, as_python, is_array_or_list, is_integer, is_pair
+from hilboost.core.plain_values import (
+    as_floats,
+    as_list,
+    as_python,
+    is_array_or_list,
+    is_integer,
+    is_pair,
+)
 from hilboost.tables.arrays import columns_of, n_rows, without_frame, without_mask
 
 _NO_NUMBERS = (str, bytes, complex, np.datetime64, np.timedelta64)
@@ -22,14 +29,10 @@ def as_rows(labels: Any, what: str = "Y", width: int | None = None) -> Floats:
     table = without_mask(without_frame(labels))
     if isinstance(table, np.ndarray) and table.dtype.kind == "c":
         raise InvalidData(f"Complex data not supported: {what} must contain real numbers.")
-    try:
-        rows = as_numbers(table)
-    except NO_NUMBER:
+    if (rows := as_numbers(table)) is None:
         has_sets = any(isinstance(label, set | frozenset) for label in labels)
         remedy = '; set output="label_set"' if what == "Y" and has_sets else ""
-        raise InvalidData(
-            f"{what} must contain rows of numbers{_first_odd_row(table)}{remedy}."
-        ) from None
+        raise InvalidData(f"{what} must contain rows of numbers{_first_odd_row(table)}{remedy}.")
     if rows.ndim == 1:
         rows = rows[:, None]
     if rows.ndim < 2 or len(rows) == 0 or rows[0].size == 0:
@@ -50,14 +53,15 @@ def as_rows(labels: Any, what: str = "Y", width: int | None = None) -> Floats:
     return rows
 
 
-def as_numbers(values: object) -> Floats:
-    """Convert values to a float64 array."""
-    found = np.asarray(values)
-    if found.dtype.kind in "cUSMmV":
-        raise TypeError(f"values of dtype {found.dtype} are not real numbers")
-    if found.dtype.kind == "O" and any(isinstance(value, _NO_NUMBERS) for value in found.flat):
-        raise TypeError("text and dates are not numbers")
-    return np.asarray(found, dtype=np.float64)
+def as_numbers(values: object) -> Floats | None:
+    """Convert values to a float64 array; ``None`` for texts, dates and uneven rows."""
+    try:
+        found = np.asarray(values)
+    except (TypeError, ValueError):
+        return None
+    kind = found.dtype.kind
+    is_odd = kind == "O" and any(isinstance(value, _NO_NUMBERS) for value in found.flat)
+    return None if is_odd or kind in "cUSMmV" else as_floats(found)
 
 
 def in_order_of(names: Iterable[Hashable], parameter: str, given: object, what: str) -> Any:
@@ -73,23 +77,13 @@ def in_order_of(names: Iterable[Hashable], parameter: str, given: object, what: 
     return [given[name] for name in names]
 
 
-def positive_numbers(values: object) -> Floats | None:
-    """Convert values to a float64 array; ``None`` unless all are positive and finite."""
-    try:
-        found = np.asarray(values, dtype=np.float64)
-    except NO_NUMBER:
-        return None
-    return found if (np.isfinite(found) & (found > 0)).all() else None
-
-
 def _first_odd_row(table: Any) -> str:
     """Describe the first row that is not numeric or has a different length."""
     length = None
     for i, row in enumerate(table):
-        try:
-            size = as_numbers(row).size
-        except NO_NUMBER:
+        if (numbers := as_numbers(row)) is None:
             return f"; row {i} is {shown(row)}"
+        size = numbers.size
         length = size if length is None else length
         if size != length:
             return f"; row {i} has length {size} and row 0 has length {length}"

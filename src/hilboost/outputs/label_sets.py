@@ -14,16 +14,10 @@ from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.errors import InvalidData, InvalidParameter, first_few, unknown_name
 from hilboost.core.metric import OutputMetric
 from hilboost.core.output_space import Choice, OutputSpace, ShortNames
-from hilboost.core.plain_values import is_array_or_list
+from hilboost.core.plain_values import is_array_or_list, positive_numbers
 from hilboost.outputs.agreement import all_equal, f1_of_sets, share_equal
 from hilboost.outputs.exact_embedding import ChoosingEmbedding
-from hilboost.outputs.label_checks import (
-    as_objects,
-    as_table,
-    in_order_of,
-    positive_numbers,
-    refuse_rows,
-)
+from hilboost.outputs.label_checks import as_objects, as_table, in_order_of, refuse_rows
 from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates
 from hilboost.tables.arrays import columns_of
 from hilboost.tables.columns import is_missing_value

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from hilboost.core.dtypes import NO_NUMBER, Floats
+from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
 from hilboost.kernels import Kernel
 from hilboost.kernels.gram import evaluate
@@ -71,13 +71,11 @@ class SimilarityFunction:
             ]
             return np.array(numbers, dtype=np.float64).reshape(len(A), len(B))
         answer = self.function(A, B)
-        try:
-            values = as_numbers(answer)
-        except NO_NUMBER:
+        if (values := as_numbers(answer)) is None:
             raise InvalidData(
                 f"{WHAT} returned {type(answer).__name__} {answer!r:.60}; it must return a "
                 f"matrix of numbers of shape ({len(A)}, {len(B)})."
-            ) from None
+            )
         if values.shape != (len(A), len(B)):
             raise InvalidData(
                 f"{WHAT} returned an array of shape {values.shape} for {len(A)} and {len(B)} "
@@ -103,11 +101,8 @@ class SimilarityFunction:
                 f"{WHAT} failed for {_pair(i, a, j, b)}: {type(error).__name__}: {error}. It must "
                 "accept any two labels."
             ) from error
-        try:
-            number = as_numbers(answer)
-        except NO_NUMBER:
-            number = np.empty(0)
-        if number.ndim or answer is None:
+        number = as_numbers(answer)
+        if number is None or number.ndim or answer is None:
             raise InvalidData(
                 f"{WHAT} returned {type(answer).__name__} {answer!r:.60} for {_pair(i, a, j, b)}; "
                 "with pairwise=True, it must return one number."

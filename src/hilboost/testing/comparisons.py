@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.stats
 
-from hilboost.core.dtypes import NO_NUMBER, Floats
+from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, InvalidParameter, shown, unknown_name
+from hilboost.core.plain_values import as_floats
 
 _TESTS = ("t", "corrected_t", "wilcoxon")
 
@@ -125,10 +126,8 @@ def _signed_ranks(difference: Floats) -> tuple[float, float]:
 
 def _errors(errors: object, name: str) -> Floats:
     """Validate errors, (n,) float64."""
-    try:
-        found = np.asarray(errors, dtype=np.float64)
-    except NO_NUMBER:
-        raise InvalidData(f"{name} must contain numbers, one error per split.") from None
+    if (found := as_floats(errors)) is None:
+        raise InvalidData(f"{name} must contain numbers, one error per split.")
     if found.ndim != 1:
         raise InvalidData(f"{name} must be a vector with one error per split; got {found.shape}.")
     bad = np.flatnonzero(~np.isfinite(found))

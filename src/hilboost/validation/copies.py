@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from hilboost.core.dtypes import NO_NUMBER, Floats, PerRow
+from hilboost.core.dtypes import Floats, PerRow
 from hilboost.core.errors import first_few
+from hilboost.core.plain_values import as_floats
 from hilboost.tables.arrays import fields_of
 from hilboost.tables.blocks import as_table
 from hilboost.tables.files import column_of
@@ -104,7 +105,7 @@ def _columns_like(X: Any, schema: Schema, values: NDArray[Any], rounding: float)
     """Find columns that have these values (n,), which are compared on few rows first."""
     if values.shape != (len(X),):
         return
-    levels, numbers = dict(schema.levels), _numbers(values)
+    levels, numbers = dict(schema.levels), as_floats(values)
     others = np.flatnonzero(values[: 2 * _COMPARED] != values[0])
     if len(others) < _COMPARED:
         others = np.flatnonzero(values != values[0])
@@ -117,14 +118,6 @@ def _columns_like(X: Any, schema: Schema, values: NDArray[Any], rounding: float)
             for part, own in ((few, given[rows]), (X, given))
         ):
             yield k
-
-
-def _numbers(values: NDArray[Any]) -> Floats | None:
-    """Convert to numbers, also of booleans and objects, if all are."""
-    try:
-        return values.astype(np.float64, copy=False)
-    except NO_NUMBER:
-        return None
 
 
 def _equals(

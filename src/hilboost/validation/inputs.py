@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_array, validate_data
 
 from hilboost.core import dtypes
-from hilboost.core.dtypes import NO_NUMBER, Floats
+from hilboost.core.dtypes import Floats
 from hilboost.core.errors import (
     InvalidData,
     InvalidParameter,
@@ -21,6 +21,7 @@ from hilboost.core.errors import (
     warn_caller,
     with_article,
 )
+from hilboost.core.plain_values import as_floats
 from hilboost.tables.arrays import how_to_read_file, refuse_dates_and_complex, without_mask
 from hilboost.tables.blocks import DenseTable, as_table
 from hilboost.tables.encoding import encode, encode_array, learn, learn_array
@@ -340,11 +341,7 @@ def _explained(X: Any, error: ValueError, names: Sequence[str] | None = None) ->
 
 
 def _holds_text(column: object) -> bool:
-    try:
-        np.asarray(column, dtype=np.float64)
-    except NO_NUMBER:
-        return True
-    return False
+    return as_floats(column) is None
 
 
 def _holds_infinity(column: object) -> bool:

@@ -20,7 +20,7 @@ from hilboost.core.errors import (
     shown,
     warn_caller,
 )
-from hilboost.core.plain_values import is_boolean, is_integer, is_number
+from hilboost.core.plain_values import as_floats, is_boolean, is_integer, is_number
 from hilboost.reductions.rows import distinct
 from hilboost.tables.arrays import (
     frame_columns,
@@ -126,9 +126,7 @@ def _refuse_fields(y: np.ndarray, what: str) -> None:
 def _first_text(y: np.ndarray, names: list[str] | None) -> tuple[str, bool]:
     """Describe the first value that is not a number; say whether it is a number with commas."""
     for index in np.ndindex(y.shape[:2]):
-        try:
-            np.asarray(y[index], dtype=np.float64)
-        except NO_NUMBER:
+        if as_floats(y[index]) is None:
             where = f"row {index[0]}{_of_target(index, y, names)}"
             with_commas = written_as(y[index]) == "numbers with separators"
             return f"{shown(y[index])} in {where}", with_commas
@@ -185,9 +183,8 @@ def _refuse_infinity(y: np.ndarray, names: list[str] | None) -> None:
 
 def _are_one_hot(rows: NDArray[Any]) -> bool:
     """Whether each row has a one among zeros."""
-    try:
-        numbers = rows.astype(np.float64)
-    except NO_NUMBER:
+    numbers = as_floats(rows)
+    if numbers is None:
         return False
     return bool(np.isin(numbers, (0, 1)).all() and (numbers.sum(axis=1) == 1).all())
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.core.dtypes import NO_NUMBER, Floats, PerRow
+from hilboost.core.dtypes import Floats, PerRow
 from hilboost.core.errors import (
     DataWarning,
     InvalidData,
@@ -24,6 +24,7 @@ from hilboost.core.errors import (
 from hilboost.core.plain_values import is_name, real
 from hilboost.core.target import Target
 from hilboost.reductions.sums import count_rows, total_weight
+from hilboost.tables.number_text import is_numeric
 from hilboost.tables.reading import as_array
 from hilboost.validation.targets import warn_of_number_texts
 
@@ -94,12 +95,8 @@ def as_numbers(values: NDArray[Any], what: str) -> Floats:
     """Convert to float64; name the first value that is not a number, and warn of text."""
     if values.dtype.kind in "OUS":
         for row, value in enumerate(values.tolist()):
-            try:
-                float(value)
-            except NO_NUMBER as error:
-                raise InvalidData(
-                    f"{what} must contain numbers; row {row} has {shown(value)}."
-                ) from error
+            if not is_numeric(value):
+                raise InvalidData(f"{what} must contain numbers; row {row} has {shown(value)}.")
         warn_of_number_texts(values, what)
     return np.require(values, np.float64, ["C", "W"])
 

@@ -7,15 +7,13 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-
 from hilboost.boosting.config import BoostingConfig, EarlyStopping
 from hilboost.boosting.sampling import RowSampling
-from hilboost.core.dtypes import NO_NUMBER, Floats
+from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidParameter, shown
 from hilboost.core.learner import Learner
 from hilboost.core.loss import Loss
-from hilboost.core.plain_values import is_auto
+from hilboost.core.plain_values import is_auto, positive_numbers
 from hilboost.core.rule import Rule
 from hilboost.kernels import Kernel, as_kernels
 from hilboost.kernels.base import first_of_equals
@@ -275,11 +273,8 @@ def _stages(p: KernelParameters, n: int, n_kernels: int) -> str:
 
 def _checked_factors(factors: object) -> tuple[float, ...]:
     """Validate the positive multiples of length scales."""
-    try:
-        numbers = np.array([] if factors is None else factors, dtype=np.float64)
-    except NO_NUMBER:
-        numbers = np.array([np.nan])
-    if numbers.ndim != 1 or not (np.isfinite(numbers).all() and (numbers > 0).all()):
+    numbers = positive_numbers([] if factors is None else factors)
+    if numbers is None or numbers.ndim != 1:
         raise InvalidParameter(
             f"length_scale_factors must be positive finite numbers; got {shown(factors)}."
         )
