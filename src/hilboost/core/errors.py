@@ -16,15 +16,16 @@ from itertools import islice
 from reprlib import Repr
 from typing import Any
 
-from hilboost.core.plain_values import as_python
-
 
 class _Brief(Repr):
     """Short representations, which show scalars of NumPy like Python's own."""
 
     def repr1(self, x: object, level: int) -> str:
-        kind = getattr(getattr(x, "dtype", None), "kind", None)
-        return super().repr1(as_python(x) if kind in {*"biufUS"} else x, level)
+        if getattr(getattr(x, "dtype", None), "kind", None) in {*"biufUS"}:
+            from hilboost.core.plain_values import as_python  # imports NumPy
+
+            x = as_python(x)
+        return super().repr1(x, level)
 
     def repr_int(self, x: int, level: int) -> str:
         """Show only the size of very long integers, which Python does not convert to text."""

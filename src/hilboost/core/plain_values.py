@@ -50,8 +50,8 @@ def is_path(value: object) -> TypeGuard[str | PathLike[str]]:
 
 
 def is_integer(value: object) -> TypeGuard[int]:
-    """Return whether a value is a whole number by its type; booleans are not."""
-    return isinstance(value, Integral) and not isinstance(value, bool)
+    """Return whether a value is a whole number by its type; booleans and durations are not."""
+    return isinstance(value, Integral) and not isinstance(value, bool | np.timedelta64)
 
 
 def real(value: object) -> float:
