@@ -117,7 +117,7 @@ def learned_metric(
         best = _repeated(problem, starts, path)
     scales = best.axes / best.length
     large = np.where(scales < _DROPPED * scales.max(), 0.0, scales)
-    if problem.fit_with(large, best.ridge).error <= _HARMLESS * best.error:
+    if not large.all() and problem.fit_with(large, best.ridge).error <= _HARMLESS * best.error:
         scales = large
     return Metric(scales, best.ridge, best.error / variance, path=path)
 
