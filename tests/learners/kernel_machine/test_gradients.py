@@ -62,7 +62,7 @@ def test_a_linear_map_and_a_sum_of_functions_are_found():
     families = {
         (one.kernel.family, isinstance(one.kernel.numeric, Mapped))
         for y in (
-            np.sin(X[:, :3].sum(axis=1)) + X[:, 3:].sum(axis=1) ** 2,
+            np.tanh(X[:, :3].sum(axis=1)) * X[:, 3:].sum(axis=1),
             np.sin(3 * X).sum(axis=1),
         )
         for one in by_gradients(Columns.of(6, ()), sampled(X, y), ThreadTeam())
