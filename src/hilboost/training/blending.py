@@ -52,6 +52,7 @@ class Blend:
     least: float = _SMALLEST_GAIN  # the smallest gain that is material
     # (c,): gains that another weight of the trees brings without the kernel machine
     gains_of_weight: Floats | float = 0.0
+    left: Floats | float = 1.0  # (c,): shares of the losses by which the weights are uncertain
 
     @property
     def gain(self) -> float:
@@ -93,13 +94,9 @@ class Blend:
 
     @property
     def shrunk(self) -> Floats:
-        """The weights, moved towards trees alone by the uncertainty of each gain, (2, c).
-
-        Of its variance, only the share of the loss that is left makes the weights uncertain.
-        """
+        """The weights, moved towards trees alone by the uncertainty of each gain, (2, c)."""
         gains = np.where(self.material, self.gains, np.inf)
-        left = np.maximum(1 - self.gains, 0.0)
-        certain = np.where(self.material, 1 - left * (self.errors / gains) ** 2, 0.0)
+        certain = np.where(self.material, 1 - self.left * (self.errors / gains) ** 2, 0.0)
         return TREES_ALONE + np.maximum(certain, 0.0) * (self.weights - TREES_ALONE)
 
     def exceeds(self, gain: float, n_errors: float) -> bool:
@@ -154,6 +151,7 @@ class HeldOutOutputs:
         others, and few rows are divided into more parts, as half of them determine no weights.
         The error of a mean is large if a few rows have large losses.  The gain counts as certain,
         too, if losses decrease that are bounded: their tanh in units of the loss of a constant.
+        Of squared errors, only those that are left make the weights uncertain.
         """
         each = (one._blend() for one in self.each_target)
         weights, gains, errors, losses, of_weight = zip(*each, strict=True)
@@ -164,6 +162,7 @@ class HeldOutOutputs:
             np.array(losses),
             _SMALLEST_GAIN_OF_FEW if self.of_few else _SMALLEST_GAIN,
             np.array(of_weight),
+            np.maximum(1 - np.array(gains), 0.0) if self.loss.quadratic else 1.0,
         )
 
     def _blend(self) -> tuple[Floats, float, float, float, float]:
