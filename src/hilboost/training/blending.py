@@ -95,8 +95,9 @@ class Blend:
     @property
     def shrunk(self) -> Floats:
         """The weights, moved towards trees alone by the uncertainty of each gain, (2, c)."""
-        gains = np.where(self.material, self.gains, np.inf)
-        certain = np.where(self.material, 1 - self.left * (self.errors / gains) ** 2, 0.0)
+        ratios = np.ones_like(self.gains)
+        np.divide(self.errors, self.gains, out=ratios, where=self.material)
+        certain = np.where(self.material, 1 - self.left * ratios**2, 0.0)
         return TREES_ALONE + np.maximum(certain, 0.0) * (self.weights - TREES_ALONE)
 
     def exceeds(self, gain: float, n_errors: float) -> bool:
