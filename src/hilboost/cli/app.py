@@ -6,6 +6,7 @@ Heavy imports are inside the commands, so that ``hilboost --help`` starts quickl
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -17,6 +18,7 @@ from hilboost.cli import options
 from hilboost.cli.errors import CliError
 from hilboost.cli.option_fields import as_command
 from hilboost.cli.peer_options import Command, Commands
+from hilboost.cli.settings import parameters
 from hilboost.core.packages import required
 
 
@@ -93,9 +95,8 @@ def _command(*examples: str) -> Callable[[Callable[..., None]], Callable[..., No
 def fit(given: options.FitCommand) -> None:
     """Fit a model to a table. Text columns are categorical; empty fields are missing values."""
     from hilboost.cli.jobs import run_fit
-    from hilboost.cli.settings import configured
 
-    job = configured(given.job, given.config, given.settings)
+    job = replace(given.job, settings=parameters(given.config, given.settings))
     if job.stream or job.dask is not None:
         from hilboost.cli.large import run_large_fit
 

@@ -113,6 +113,7 @@ _OWN_OPTIONS = ("learning_rate", "loss", "n_estimators", "quantile", "random_sta
 _PHRASES = {
     r"drop the (columns?), or convert": r"exclude the \1 with --ignore, or convert",
     r"drop the column unless": "exclude it with --ignore unless",
+    r"set (\w+) in \w+\(\.\.\.\)": r"pass \1=VALUE",
     r"pass X_val and y_val": "add --valid TABLE",
     r"pass time=\.\.\. or groups=\.\.\.( to fit)?": "add --time COLUMN or --group-rows COLUMN",
     r"pass time=\.\.\.( to fit)?": "add --time COLUMN",

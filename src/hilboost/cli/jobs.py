@@ -23,7 +23,6 @@ from hilboost.cli.errors import CliError, UsageError, note
 from hilboost.cli.files import check_output, save_model
 from hilboost.cli.number_text import numbers_as_text, refuse_numbers_as_classes
 from hilboost.cli.options import FitJob
-from hilboost.cli.settings import parameters_of
 from hilboost.cli.tables import read_table
 from hilboost.cli.task import (
     MAX_INTEGER_CLASSES,
@@ -335,8 +334,7 @@ def new_model(job: FitJob, task: TaskName) -> Any:
         if job.loss != "quantile" or task != "regression":
             raise CliError("--quantile requires --loss quantile; add it, or remove --quantile.")
         settings["quantile"] = job.quantile if len(job.quantile) > 1 else job.quantile[0]
-    others = parameters_of(estimator, job.settings)
-    twice = sorted(set(settings) & set(others))
+    twice = sorted(settings.keys() & job.settings)
     if twice:
         raise CliError(f"'{twice[0]}' is set by its own option and by --set; set it only once.")
-    return estimator(**settings, **others)
+    return estimator(**settings, **job.settings)

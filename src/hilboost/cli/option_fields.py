@@ -12,9 +12,9 @@ from hilboost.cli.errors import one_line_errors
 Debug = Annotated[bool, Option("--debug", help="Show the full traceback of errors.")]
 
 
-def option(metavar: str, about: str, names: str = "", default: Any = None, **limits: Any) -> Any:
+def option(metavar: str, about: str, names: str = "", default: Any = None, **more: Any) -> Any:
     """Declare a field that is an option, required if its default is ``MISSING``."""
-    return _declared(Option(*names.split(), metavar=metavar, help=about, **limits), default)
+    return _declared(Option(*names.split(), metavar=metavar, help=about, **more), default)
 
 
 def several(metavar: str, about: str, names: str = "") -> Any:

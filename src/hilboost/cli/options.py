@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from hilboost.cli.dialect import Dialect
 from hilboost.cli.option_fields import argument, flag, option, record, several
+from hilboost.cli.settings import use_config
 from hilboost.cli.task import TaskName
 
 _TABLE = (
@@ -93,6 +94,8 @@ class FitCommand:
         "FILE",
         "TOML file with these options (keys table, target, out, loss, n-estimators, …) and a "
         r"table \[set] of estimator parameters; the command line takes precedence.",
+        is_eager=True,
+        callback=use_config,
     )
     settings: list[str] = several("NAME=VALUE", "Set any parameter of the estimator", "--set")
     as_json: bool = flag(_JSON, "--json")

@@ -1,9 +1,8 @@
 """Commands and options of other libraries, and their counterparts here."""
 
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from functools import cache
 from inspect import signature
 from typing import Any
 
@@ -11,48 +10,6 @@ from typer.core import TyperCommand, TyperGroup
 
 from hilboost.cli.errors import raise_usage_error
 from hilboost.estimators.peer_names import peers, same_parameters
-
-_USES = {
-    "target": "the target column",
-    "valid": "validation rows",
-    "train": "training rows",
-    "versus": "a second model",
-    "out": "the output",
-}
-"""Options that may be meant by an argument too many, and what they are for."""
-
-_WITHOUT_ARGUMENT = {"MODEL": "out", "valid": "TABLE"}
-# The meaning of a name for a command without this argument or option.
-
-
-def option_for(name: str, known: Collection[str]) -> str | None:
-    """Return the option, or argument in capitals, with the purpose of another library's option."""
-    for one in (name, *same_parameters(name)):
-        same = peers("options").get(one, one)
-        same = same if same in known else _WITHOUT_ARGUMENT.get(same, same)
-        if same in known:
-            return same
-    return None
-
-
-def parameter_for(name: str) -> str | None:
-    """Return the parameter of the estimators that has this name or purpose."""
-    return next((one for one in same_parameters(name) if one in _parameters_of_estimators()), None)
-
-
-@cache
-def _parameters_of_estimators() -> frozenset[str]:
-    import hilboost
-
-    estimators = (
-        hilboost.BoostingRegressor,
-        hilboost.BoostingClassifier,
-        hilboost.BoostingRanker,
-        hilboost.BoostingSurvival,
-        hilboost.KernelBoostingRegressor,
-        hilboost.KernelBoostingClassifier,
-    )
-    return frozenset(name for one in estimators for name in signature(one).parameters)
 
 
 class Commands(TyperGroup):
@@ -117,7 +74,7 @@ class _Listed(dict[str, str]):
 
 
 class Command(TyperCommand):
-    """A command whose messages about unknown options and further arguments say what to write.
+    """A command that says what to write instead of an unknown option.
 
     Its help lists the names in registries, which are imported only where the command is used.
     """
@@ -133,21 +90,18 @@ class Command(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the options and arguments."""
-        allowed, ctx.allow_extra_args = ctx.allow_extra_args, True  # they are refused below
         written = list(args)  # parsing empties the list
         try:
             rest = super().parse_args(ctx, args)
         except Exception as error:
             # The class of click's error depends on the version of typer, which may bundle click.
             unknown = getattr(error, "option_name", None)
-            instead = None if unknown is None else self._instead(unknown)
+            instead = None if unknown is None else self.instead(unknown)
             if instead is not None:
-                ctx.fail(f"There is no option '{unknown}'; {instead}.")
+                ctx.fail(f"There is no option '{unknown}'; {instead}")
             raise
         if not ctx.resilient_parsing:
             self._refuse_repeated(ctx, written)
-        if ctx.args and not allowed and not ctx.resilient_parsing:
-            ctx.fail(self._too_many(ctx.args[0], ctx.command_path))
         return rest
 
     def _refuse_repeated(self, ctx: Any, written: list[str]) -> None:
@@ -160,33 +114,29 @@ class Command(TyperCommand):
                 several = ", with several columns as FIRST,SECOND" if flag == "--target" else ""
                 ctx.fail(f"{flag} was given {times} times; give it once{several}.")
 
-    def _too_many(self, written: str, command: str) -> str:
-        """Return the message about an argument after the last one that the command takes."""
-        taken = [str(one.metavar) for one in self.params if one.param_type_name == "argument"]
-        known = {_key(flag) for one in self.params for flag in one.opts}
-        hints = [f"--{name} for {use}" for name, use in _USES.items() if name in known]
-        instead = f"; use {', '.join(hints)}" if hints else ""
-        return (
-            f"'{command}' takes {' '.join(taken) or 'no files'}, but got '{written}', too{instead}."
-        )
-
-    def _instead(self, written: str) -> str | None:
-        """Return what to write instead of an unknown option, if it has a purpose here."""
-        options = {flag for one in self.params for flag in (*one.opts, *one.secondary_opts)}
-        name = written.lstrip("-").replace("-", "_")
-        if written in options:
+    def instead(self, written: str) -> str | None:
+        """Say what to write instead of an option that does not exist but has a purpose here."""
+        flags = [flag for one in self.params for flag in (*one.opts, *one.secondary_opts)]
+        if written in flags:  # without its value
             return None
-        known = {_key(flag) for flag in options} | {str(one.metavar) for one in self.params}
-        same = option_for(name, known)
-        if same is not None and same.isupper():
-            return f"write the file {same} without an option"
+        known = {flag.lstrip("-").replace("-", "_") for flag in flags}
+        known |= {str(one.metavar) for one in self.params}
+        name = written.lstrip("-").replace("-", "_")
+        meant = [peers("options").get(one, one) for one in (name, *same_parameters(name))]
+        same = next((one for one in meant if one in known), None)
         if same is not None:
-            return f"use --{same.replace('_', '-')}"
-        if peers("options").get(name, name) == "dates":
-            return "the model expands its dates itself"
-        parameter = parameter_for(name) if "set" in known else None
-        return None if parameter is None else f"use --set {parameter}=VALUE"
+            option = f"--{same.replace('_', '-')}"
+            return (
+                f"write the file {same} without an option." if same.isupper() else f"use {option}."
+            )
+        if "dates" in meant:
+            return "the model expands its dates itself."
+        found = [one for one in same_parameters(name) if "set" in known and _is_parameter(one)]
+        return f"use --set {found[0]}=VALUE." if found else None
 
 
-def _key(flag: str) -> str:
-    return flag.lstrip("-").replace("-", "_")
+def _is_parameter(name: str) -> bool:
+    import hilboost
+
+    models = hilboost.BoostingRegressor, hilboost.KernelBoostingRegressor
+    return any(name in signature(model).parameters for model in models)
