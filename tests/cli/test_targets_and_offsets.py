@@ -75,10 +75,15 @@ def test_a_column_whose_name_contains_a_comma_is_one_target():
 @pytest.mark.parametrize(
     ("target", "options", "code", "message"),
     [
-        ("width,hight", (), 1, "There is no column 'hight'; similar names are 'height'"),
+        (
+            "width,hight",
+            (),
+            1,
+            "There is no column 'hight' for --target; similar names are 'height'",
+        ),
         ("width,width", (), 1, "names a column twice"),
         ("width,height", ("--task", "classification"), 2, "only regression supports"),
-        ("width,height,area,age", (), 1, "are the only columns"),
+        ("width,height,area,age", (), 1, "No feature column is left"),
     ],
 )
 def test_several_targets_that_cannot_be_fitted(target, options, code, message):
@@ -134,19 +139,10 @@ def test_a_target_with_units_must_become_numbers(unit):
     path = write(frame.assign(width=[f"{value:g}{unit}" for value in frame["width"]]))
     command = ("fit", path, "--target", "width", "--ignore", "height", "--out", "m")
     message = refused(*command)
-    assert "its numbers have units ('0.252" in message
-    assert "remove the units, or add --task classification if these are classes" in message
+    assert "text of numbers with units with 128 different values in 130 rows ('0.252" in message
+    assert "or add --task classification if these are classes" in message
     short = "--n-estimators", 1, "--set", "learner=tree", "--task", "classification"
-    assert "it is text because its numbers have units ('0.252" in notes(*command, *short)
-    message = refused(*command, "--task", "regression")
-    assert "regression requires numbers; remove the units" in message
-
-
-def test_other_text_in_regression_does_not_lead_back_to_classification():
-    path = write(boxes().assign(width="wide"))
-    message = refused("fit", path, "--target", "width", "--out", "m", "--task", "regression")
-    assert "('wide' in data row 1)" in message
-    assert "convert it to numbers, or choose another target" in message
+    assert "has 128 classes in 130 rows, which takes long" in notes(*command, *short)
 
 
 @pytest.mark.parametrize("more", [(), ("--stream",), ("--task", "classification")])
@@ -154,16 +150,12 @@ def test_an_offset_of_counts_requires_a_loss_of_counts(more):
     frame = counts(100)
     frame.to_parquet("t.parquet")
     command = ("fit", "t.parquet", "--target", "claims", "--offset", "exposure", "--out", "m")
-    message = refused(*command, *more, code=2)
-    assert "--offset is a single column; add --loss poisson for counts" in message
-    named = frame.assign(claims=frame["claims"].map(lambda n: f"class {n}"))
-    named.to_parquet("t.parquet")
-    assert refused(*command, *more, code=2).endswith("a single column; remove --offset.")
+    assert "--offset has one column; remove it, or add --loss poisson" in refused(*command, *more)
 
 
 def test_events_of_one_and_two_may_be_those_of_r():
     frame = boxes().assign(hours=np.arange(80) + 1.0, status=1 + np.arange(80) % 2)
     command = ("fit", write(frame), "--target", "hours", "--event", "status", "--out", "m")
-    assert "Subtract 1 from events that are 1 and 2, as in R" in refused(*command)
+    assert "subtract 1 from the events of y, which are 1 and 2" in refused(*command)
     text = notes(*command, "--loss", "discrete_hazard", "--n-estimators", 2)
     assert "no row is censored (0)" in text

@@ -120,15 +120,9 @@ def _order_of(column: pd.Series[Any], given: str | None) -> str | None:
 
 
 def without_dates(features: pd.DataFrame, dates: list[str], remedy: str = REMEDY) -> pd.DataFrame:
-    """Drop columns of dates with a note that ends with a remedy; they must not be the only ones."""
-    if not dates:
-        return features
-    listed = first_few(dates)
-    if len(dates) == features.shape[1]:
-        raise CliError(
-            f"No columns are left, because {listed} contains dates, which are ignored; {remedy}."
-        )
-    note(f"ignoring {listed}, which contains dates; {remedy}.")
+    """Drop columns of dates with a note that ends with a remedy."""
+    if dates:
+        note(f"ignoring {first_few(dates)}, which contains dates; {remedy}.")
     return features.drop(columns=dates)
 
 

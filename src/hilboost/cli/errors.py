@@ -2,7 +2,7 @@
 
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import singledispatch
 from typing import Any, NoReturn
@@ -54,10 +54,9 @@ def one_line_errors(debug: bool) -> Iterator[None]:
             warnings.simplefilter("ignore", TrainingDataWarning)  # a note of the command says so
             for category in NOTES:
                 warnings.simplefilter("always", category)
-            # The command line has notes of its own about many classes and missing offsets.
+            # a note of the command says this, too
             warnings.filterwarnings("ignore", message="The number of unique classes")
-            warnings.filterwarnings("ignore", message="The model was fitted with offsets")
-            warnings.showwarning = _as_note
+            warnings.showwarning = _notes()
             yield
     except (typer.Exit, typer.Abort, BrokenPipeError):
         raise
@@ -72,9 +71,17 @@ def one_line_errors(debug: bool) -> Iterator[None]:
         raise typer.Exit(code) from None
 
 
-def _as_note(message: Warning | str, *others: Any, **where: Any) -> None:
-    """Show a warning as a note, without the path of the code that issued it."""
-    note(in_options(" ".join(str(message).split())))
+def _notes() -> Callable[..., None]:
+    """Return a function that shows each warning as one note, without the path of the code."""
+    told: set[str] = set()
+
+    def show(message: Warning | str, *others: Any, **where: Any) -> None:
+        text = in_options(" ".join(str(message).split()))
+        if text not in told:
+            note(text)
+        told.add(text)
+
+    return show
 
 
 def _text(error: Exception) -> str:
@@ -122,13 +129,34 @@ _PHRASES = {
     r"pass other rows as X_val": "pass other rows with --valid",
     r"mark (it|them) as categorical with \.astype\('category'\)": r"name \1 in "
     "--set categorical_features",
+    r"remove thousands separators, replace .*?, and convert (it|them)": r"read \1 with --thousands "
+    "or --decimal",
+    r"and convert (it|them), for instance with pandas\.\w+": r"and convert \1",
+    r"convert (it|them) to calendar numbers": "use --dates expand, and --missing for other words",
+    r"convert (it|them), for instance with pandas\.to_numeric": r"read \1 with --coerce",
+    r", for instance with pandas\.\w+|(?<=[a-z])\(\.\.\., errors='coerce'\)": "",
+    r"convert it to numbers, or fit again": "read it with --missing, --coerce, --thousands, or "
+    "--decimal, or fit again",
+    r"remove thousands separators, and write decimal points": "pass --thousands or --decimal",
+    r"use \w+Classifier for classes": "read text as missing with --missing or --coerce, and add "
+    "--drop-missing-target, or choose another target or --task",
+    r"remove rows without a target, .*? is 0": "remove them, as with --drop-missing-target",
+    r"is a loss of BoostingSurvival; use it instead": "requires --event COLUMN",
+    r"is a loss of BoostingRanker; use it instead": "requires --group COLUMN",
+    r"Pass events and times together as y: .*? sample_weight": "add --event COLUMN",
+    r"pass groups=\.": "add --group COLUMN.",
+    r"offset must have (\d+) columns, .*; it has 1": r"\1 classes require as many offsets, but "
+    "--offset has one column; remove it, or add --loss poisson for counts, or --task regression",
+    r"pass offset, or zeros to accept this": "add --offset COLUMN unless that is meant",
+    r"call calibrate\(.*?\) first(, or fit .*?(?=\.$))?": "fit without --valid to 200 rows or more "
+    "with --set cv_folds=4, or call calibrate in Python",
     r"\bsample_weight (?=is|are|sums|contains|must)": "--weights ",
-    r"\boffset (?=is|must)": "--offset ",
+    r"\boffset (?=is|must|contains)": "--offset ",
 }
-_VERB = r"\b(set|Set|use|Use|pass|Pass|add|Add)"
+_VERB = r"(?<!-)\b(set|Set|use|Use|pass|Pass|add|Add)"
 _CHOICE = re.compile(rf"(?:{_VERB}|\b(or)) ([a-z]\w*)=('[^']*'|\[[^\]]*\]|[\w.-]*\w)")
 _ROW = re.compile(r"\brow (\d+)")
-_NAME = re.compile(r"\bset ([a-z]+(?:_[a-z0-9]+)+)(?=[.,;:])")
+_NAME = re.compile(r"(?<!-)\bset ([a-z]+(?:_[a-z0-9]+)+)(?=[.,;:])")
 
 
 def in_options(text: str) -> str:

@@ -9,31 +9,22 @@ from typing import TYPE_CHECKING, Any
 
 from hilboost.cli.columns import (
     align_columns,
-    check_classes,
     check_offset_option,
-    features_for_fit,
-    prepare_targets,
+    require_column,
     split_aside,
     split_targets,
     survival_target,
-    without_columns,
 )
 from hilboost.cli.dates import as_times, date_columns, expanded, with_calendar, without_dates
 from hilboost.cli.errors import CliError, UsageError, note
 from hilboost.cli.files import check_output, save_model
-from hilboost.cli.number_text import numbers_as_text, refuse_numbers_as_classes
+from hilboost.cli.number_text import check_classes, refuse_few_words
 from hilboost.cli.options import FitJob
 from hilboost.cli.tables import read_table
-from hilboost.cli.task import (
-    MAX_INTEGER_CLASSES,
-    Task,
-    TaskName,
-    choose_task,
-    refuse_offset_of_classes,
-)
+from hilboost.cli.task import TaskName, choose_task
 from hilboost.core.errors import counted, first_few
 from hilboost.core.plain_values import as_list
-from hilboost.tables.schema import category_choice
+from hilboost.validation.weights import errors_in_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,14 +46,17 @@ _Rows = dict[str, Any]
 def run_fit(job: FitJob, *, as_json: bool = False) -> str:
     """Fit a model on a table, save it, and return a summary: sentences, or one JSON object."""
     path, target, out = completed(job)
-    categories = job.settings.get("categorical_features", "from_dtype")
-    table = read_table(path, (), job.dialect, [*job.ignore, *as_list(categories)])
+    chosen = as_list(job.settings.get("categorical_features", "from_dtype"))
+    table = read_table(path, (), job.dialect, [*job.ignore, *chosen])
     features, targets = split_targets(table, target, job.drop_missing_target)
     padded = [name for name in features.columns if name != name.strip()]
     if padded:
         note(f"the names {first_few(padded)} begin or end with spaces, which are part of them.")
     # The weight column is removed from the features separately.
-    features = without_columns(features, [name for name in job.ignore if name != job.weights])
+    ignored = [name for name in job.ignore if name != job.weights]
+    for name in ignored:
+        require_column(name, features, "--ignore")
+    features = features.drop(columns=ignored)
     asides = (job.weights, job.group, job.event, job.offset, job.time)
     dates = [name for name in date_columns(features) if name not in asides]
     if job.dates == "expand":
@@ -72,23 +66,22 @@ def run_fit(job: FitJob, *, as_json: bool = False) -> str:
     elif job.dates != "text":
         features = without_dates(features, dates)
     task = _task(targets, job)
-    _refuse_divisions(job, task.name)
-    rows = _rows(features, targets, job, task.name)
+    rows = _rows(features, targets, job, task)
     X = rows["X"]
-    listed = category_choice(categories, X.shape[1], list(X.columns)) or ()
-    told = dict(numbers_as_text(X, {str(X.columns[k]) for k in listed}))
-    for sentence in told.values():
-        note(sentence)
-    categorical = [*told, *(date_columns(X) if job.dates == "text" else ())]
-    rows["X"] = X = X.astype(dict.fromkeys(categorical, "category"))
-    valid = [_validation_rows(path, X, target, job, task.name) for path in job.valid]
-    model = new_model(job, task.name)
+    if not X.shape[1]:
+        raise CliError("No feature column is left; add one, or set fewer columns aside.")
+    refuse_few_words(X, chosen)
+    if job.dates == "text":
+        rows["X"] = X = X.astype(dict.fromkeys(date_columns(X), "category"))
+    valid = [_validation_rows(path, X, target, job, task) for path in job.valid]
+    model = new_model(job, task)
     check_offset_option(model, job.offset)
-    # saved before scores, which may refuse a metric
-    seconds = saved_fit(
-        model, out, lambda own: model.fit(**rows, **_held_out(job, valid), callbacks=[own])
-    )
-    scores = [_scores(model, one, job, task.name) for one in valid]
+    with errors_in_rows(X.index.to_numpy()):
+        # saved before scores, which may refuse a metric
+        seconds = saved_fit(
+            model, out, lambda own: model.fit(**rows, **_held_out(job, valid), callbacks=[own])
+        )
+    scores = [_scores(model, one, job, task) for one in valid]
     return fit_summary(job, model, X.shape, seconds, scores, as_json)
 
 
@@ -104,25 +97,20 @@ def saved_fit(model: Any, out: Path, fit: Callable[[Any], object]) -> float:
     return seconds
 
 
-def _task(targets: "pd.DataFrame", job: FitJob) -> Task:
-    """Choose the task, with a note of the reason, and check that the targets suit it."""
-    columns, requested = [targets[name] for name in targets], job.task or "auto"
-    if len(columns) == 1:
-        task = choose_task(columns[0], requested, job.loss or "", job.group, job.event)
-    elif requested in ("auto", "regression") and job.group is None and job.event is None:
-        task = Task("regression", "--target names several columns")
-    else:
-        raise UsageError(
-            f"--target '{job.target}' names several columns, which only regression supports; name "
-            "one of them, or remove --task, --group, and --event."
-        )
-    if requested == "auto":
-        for column in columns:
-            refuse_numbers_as_classes(column, MAX_INTEGER_CLASSES)
-    note(f"{task.name}, because {task.reason}.")
-    refuse_offset_of_classes(task, columns[0], job.offset)
-    if task.name == "classification":
-        check_classes(columns[0], job.task == "classification")
+def _task(targets: "pd.DataFrame", job: FitJob) -> TaskName:
+    """Choose the task, with a note of the reason, and check that the target suits it."""
+    column, requested = targets.iloc[:, 0], job.task or "auto"
+    if targets.shape[1] > 1:
+        if requested not in ("auto", "regression") or job.group or job.event:
+            raise UsageError(
+                f"--target '{job.target}' names several columns, which only regression supports; "
+                "name one of them, or remove --task, --group, and --event."
+            )
+        note("regression, because --target names several columns.")
+        return "regression"
+    task = choose_task(column, requested, job.loss or "", job.group, job.event)
+    if task == "classification":
+        check_classes(column, job.task == "classification")
     return task
 
 
@@ -130,7 +118,9 @@ def _validation_rows(
     path: Path, features: "pd.DataFrame", target: str, job: FitJob, task: TaskName
 ) -> _Rows:
     """Read a table of validation data with the features of the training table."""
-    text = [str(name) for name, dtype in features.dtypes.items() if dtype.kind != "f"]
+    from pandas.api.types import infer_dtype
+
+    text = [k for k in features if infer_dtype(features[k]) in ("string", "categorical")]
     table, order = read_table(path, text, job.dialect), job.dialect.date_order
     table = with_calendar(table, list(features.columns), order)
     held_out, held_targets = split_targets(table, target, job.drop_missing_target)
@@ -158,52 +148,33 @@ def completed(job: FitJob) -> tuple[Path, str, Path]:
     assert job.out is not None
     if job.metric and not job.valid:
         raise UsageError("--metric requires validation data; add --valid TABLE.")
-    if job.time_budget is not None and not job.time_budget > 0:
-        raise UsageError(f"--time-budget must be positive; got {job.time_budget:g}.")
-    _refuse_columns_named_twice(job)
-    check_output(job.out, [job.table, *job.valid])
-    if job.out.exists() and not job.out.is_file():
-        raise CliError(
-            f"Cannot write the model to '{job.out}', which is not a regular file; choose another "
-            "path."
-        )
-    return job.table, job.target, job.out
-
-
-def _refuse_columns_named_twice(job: FitJob) -> None:
-    """Reject a column that has two meanings."""
     options: dict[str, str] = {}
     for field in ("target", "weights", "group", "event", "offset", "group_rows", "time"):
         name, option = getattr(job, field), f"--{field.replace('_', '-')}"
         if name is not None and options.setdefault(name, option) != option:
             raise CliError(f"{options[name]} and {option} are both '{name}'; change one.")
-
-
-def _refuse_divisions(job: FitJob, task: TaskName) -> None:
-    """Reject ``--group-rows`` and ``--time`` where a fit does not hold out rows by them."""
-    if job.group_rows is not None and task == "ranking":
-        raise UsageError("--group already keeps groups whole; remove --group-rows.")
-    if job.time is not None and task == "survival":
-        raise UsageError("--time is not supported with --task survival; remove it.")
+    check_output(job.out, [job.table, *job.valid])
+    return job.table, job.target, job.out
 
 
 def _rows(features: "pd.DataFrame", targets: "pd.DataFrame", job: FitJob, task: TaskName) -> _Rows:
+    if job.group_rows is not None and task == "ranking":
+        raise UsageError("--group already keeps groups whole; remove --group-rows.")
     features, weights = split_aside(features, job.weights, "--weights")
     option = "--group" if job.group_rows is None else "--group-rows"
     features, groups = split_aside(features, job.group or job.group_rows, option)
-    if job.time in features.columns:
-        column = as_times(features[job.time], job.dialect.date_order)
-        features = features.assign(**{str(job.time): column})
     features, times = split_aside(features, job.time, "--time")
     features, event = split_aside(features, job.event, "--event")
     features, offset = split_aside(features, job.offset, "--offset")
-    y = prepare_targets(targets, task)
+    y: Any = targets if targets.shape[1] > 1 else targets.iloc[:, 0]
+    if task == "classification" and y.dtype.kind not in "biuf":
+        y = y.astype(str)  # also of categories
     if event is not None:
-        assert job.event is not None
-        y = survival_target(y, event, job.event, job.loss == "discrete_hazard")
+        y = survival_target(y, event)
+    times = None if times is None else as_times(times, job.dialect.date_order)
     more = {"sample_weight": weights, "groups": groups, "time": times, "offset": offset}
     given = {name: values for name, values in more.items() if values is not None}
-    return {"X": features_for_fit(features), "y": y, **given}
+    return {"X": features, "y": y, **given}
 
 
 def _held_out(job: FitJob, valid: Sequence[_Rows]) -> dict[str, Any]:
@@ -262,11 +233,7 @@ def _keys_of(name: str, of_metric: dict[str, list[str]]) -> list[str]:
             return of_metric[one]
     if name in of_metric.get(name.partition("_of_")[0], ()):
         return [name]
-    same = same_metric(name, of_metric)
-    if same is None and same_metric(name, metrics_by_name()) is not None:
-        known = ", ".join(of_metric)
-        raise UsageError(f"--metric {name} is not computed for this model; choose from {known}.")
-    raise unknown_name("--metric", name, of_metric, same)
+    raise unknown_name("--metric", name, of_metric, same_metric(name, of_metric))
 
 
 def fit_summary(
@@ -331,8 +298,8 @@ def new_model(job: FitJob, task: TaskName) -> Any:
     given |= {"random_state": seed, "n_jobs": job.threads}
     settings = {name: value for name, value in given.items() if value is not None}
     if job.quantile:
-        if job.loss != "quantile" or task != "regression":
-            raise CliError("--quantile requires --loss quantile; add it, or remove --quantile.")
+        if job.loss != "quantile":
+            raise UsageError("--quantile requires --loss quantile; add it, or remove --quantile.")
         settings["quantile"] = job.quantile if len(job.quantile) > 1 else job.quantile[0]
     twice = sorted(settings.keys() & job.settings)
     if twice:

@@ -4,14 +4,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hilboost.cli.columns import check_classes
 from hilboost.cli.dates import date_columns, without_dates
-from hilboost.cli.errors import CliError, UsageError, note
+from hilboost.cli.errors import CliError, UsageError
 from hilboost.cli.jobs import completed, fit_summary, new_model, saved_fit
-from hilboost.cli.number_text import cause_of
+from hilboost.cli.number_text import check_classes
 from hilboost.cli.options import FitJob
-from hilboost.cli.task import MAX_INTEGER_CLASSES, choose_task, refuse_offset_of_classes
-from hilboost.core.errors import first_true
+from hilboost.cli.task import choose_task
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,13 +25,10 @@ def run_large_fit(job: FitJob, *, as_json: bool = False) -> str:  # summary of t
     dataset = dataset_of(path, path)
     column = _target(dataset, target)
     task = choose_task(column, job.task or "auto", job.loss or "")
-    note(f"{task.name}, because {task.reason}.")
-    refuse_offset_of_classes(task, column, job.offset)
-    if task.name == "classification":
-        _refuse_numbers_as_text(column, job)
+    if task == "classification":
         check_classes(column, job.task == "classification")
     job = _without_dates(job, dataset)
-    model = new_model(job, task.name)
+    model = new_model(job, task)
     fit, source = (_fit_from_disk, dataset) if job.dask is None else (_fit_on_cluster, path)
     seconds = saved_fit(model, out, lambda own: fit(job, model, source, target, own))
     return fit_summary(job, model, (len(column), model.n_features_in_), seconds, (), as_json)
@@ -70,22 +65,7 @@ def _target(dataset: Any, target: str) -> "pd.Series[Any]":
 
     if target not in dataset.schema.names and "," in target:
         raise UsageError("--target with several columns is not supported with --stream or --dask.")
-    column = pd.Series(values_of(dataset, target), name=target)
-    if (row := first_true(column.isna().to_numpy())) is not None:
-        raise CliError(f"The target '{target}' is empty in data row {row + 1}; remove such rows.")
-    return column
-
-
-def _refuse_numbers_as_text(column: "pd.Series[Any]", job: FitJob) -> None:
-    cause = cause_of(column)
-    form = None if cause is None else cause.form
-    if form is None or form.name == "dates" or column.nunique() <= MAX_INTEGER_CLASSES:
-        return
-    if job.task != "classification":
-        raise CliError(
-            f"The target '{column.name}' is text because {cause and cause.why}; write numbers to "
-            "the table, or add --task classification to predict classes."
-        )
+    return pd.Series(values_of(dataset, target), name=target)
 
 
 def _without_dates(job: FitJob, dataset: Any) -> FitJob:

@@ -3,74 +3,47 @@
 import json
 from typing import TYPE_CHECKING, Any
 
-from hilboost.cli.columns import (
-    check_offset_of_fitted,
-    rows_with_target,
-    split_aside,
-    survival_target,
-    target_names,
-)
+import hilboost
+from hilboost.cli.columns import rows_with_target, split_aside, survival_target, target_names
 from hilboost.cli.dates import used_columns
 from hilboost.cli.errors import CliError, UsageError, note
-from hilboost.cli.files import check_output, load_model
+from hilboost.cli.files import check_output
 from hilboost.cli.jobs import chosen_scores
 from hilboost.cli.options import EvaluateJob, ExportJob, InspectJob, LabeledTable, ReportJob
 from hilboost.cli.predictions import model_columns, text_columns
 from hilboost.cli.tables import read_table
 from hilboost.core.errors import counted, first_few
+from hilboost.validation.weights import errors_in_rows
 
 if TYPE_CHECKING:
-    import numpy as np
     import pandas as pd
 
 _IMPORTANCES_SHOWN = 10
-_TARGETS_SHOWN = 10
 
 
-def _asides(model: Any, table: LabeledTable) -> dict[str, str]:
-    """Return columns beside the target by option, as the model requires them."""
-    survival = model.fitted_.codec.kind == "survival"
-    found = {}
-    for option, name, needed, what in (
-        ("--group", table.group, model.ranks_groups, "rankings"),
-        ("--event", table.event, survival, "survival models"),
-    ):
-        if needed and name is None:
-            raise UsageError(f"{type(model).__name__} requires {option} COLUMN.")
-        if name is not None and not needed:
-            raise UsageError(f"{option} is only supported by {what}; remove it.")
-        if name is not None:
-            found[option] = name
-    check_offset_of_fitted(model, table.offset)
-    others = {"--offset": table.offset, "--weights": table.weights}
-    return found | {option: name for option, name in others.items() if name is not None}
-
-
-def _rows(
-    model: Any, table: LabeledTable
-) -> tuple[Any, "np.ndarray[Any, Any]", dict[str, "np.ndarray[Any, Any]"], set[str]]:
+def _rows(model: Any, table: LabeledTable) -> tuple[Any, Any, dict[str, Any], set[str]]:
     """Return features, true values, other columns by argument, and columns not used as X."""
     frame = read_table(table.table, text_columns(model), table.dialect)
-    asides = _asides(model, table)
     used = used_columns(model.fitted_.schema.names or ())
-    values = {}
-    for option, name in asides.items():
-        frame, found = split_aside(frame, name, option, used)
-        assert found is not None
-        values[option] = found
+    frame, event = split_aside(frame, table.event, "--event", used)
+    frame, groups = split_aside(frame, table.group, "--group", used)
+    frame, offset = split_aside(frame, table.offset, "--offset", used)
+    frame, weights = split_aside(frame, table.weights, "--weights", used)
     targets = _targets(model, frame, table.target)
     known = rows_with_target(frame[targets], table.drop_missing_target)
     frame = frame[known]
-    values = {option: found[known] for option, found in values.items()}
-    X = model_columns(model, frame, targets, table.dialect.date_order)
-    labels = {name: _labels(model, frame[name]) for name in targets}
-    y = labels[targets[0]] if len(targets) == 1 else type(frame)(labels, index=frame.index)
-    if "--event" in values:
-        causes = model.loss == "discrete_hazard"
-        y = survival_target(y, values["--event"], asides["--event"], causes)
-    arguments = {"groups": "--group", "offset": "--offset", "sample_weight": "--weights"}
-    more = {name: values[option] for name, option in arguments.items() if option in values}
-    return X, y, more, {*targets, *asides.values()}
+    named = (*targets, table.event, table.group, table.offset, table.weights)
+    aside = {name for name in named if name is not None}
+    X = model_columns(model, frame, aside, table.dialect.date_order)
+    y = frame[targets]
+    if len(targets) == 1:
+        text = model.fitted_.codec.kind == "classes" and model.classes_.dtype.kind in "UO"
+        y = y[targets[0]].astype(str) if text else y[targets[0]]
+    if event is not None:
+        y = survival_target(y, event[known])
+    more = {"groups": groups, "offset": offset, "sample_weight": weights}
+    given = {name: found[known].to_numpy() for name, found in more.items() if found is not None}
+    return X, y, given, aside
 
 
 def _targets(model: Any, frame: "pd.DataFrame", given: str | None) -> list[str]:
@@ -83,12 +56,11 @@ def _targets(model: Any, frame: "pd.DataFrame", given: str | None) -> list[str]:
     else:
         names = target_names(given, frame)
     if len(names) != n_targets:
-        what = "their columns in order, as --target FIRST,SECOND"
-        if n_targets == 1:
-            what = "one column with --target"
-        elif trained is not None and len(trained) <= _TARGETS_SHOWN:
-            what = f"their columns, as --target '{','.join(trained)}'"
-        raise UsageError(f"The model predicts {counted(n_targets, 'target')}; name {what}.")
+        what = f"'{','.join(trained)}'" if trained else "FIRST,SECOND"
+        raise UsageError(
+            f"The model predicts {counted(n_targets, 'target')}; name their columns, as --target "
+            f"{what}."
+        )
     if trained is not None and set(names) == set(trained):
         names = list(trained)  # in the order of the fit
     for name in names:
@@ -114,32 +86,12 @@ def _other_columns(model: Any, frame: "pd.DataFrame", n_targets: int) -> list[st
     return others
 
 
-def _labels(model: Any, column: "pd.Series[Any]") -> "np.ndarray[Any, Any]":
-    """Convert the true values to the type of the model's targets."""
-    from pandas.api import types
-
-    if model.fitted_.codec.kind != "classes":
-        if not types.is_numeric_dtype(column):
-            raise CliError(
-                f"The target '{column.name}' contains text, but the model predicts numbers; choose "
-                "a numeric column with --target."
-            )
-        return column.to_numpy(dtype=float)
-    if model.classes_.dtype.kind in "UO":
-        return column.astype(str).to_numpy(dtype=str)
-    if not types.is_numeric_dtype(column):
-        raise CliError(
-            f"The target '{column.name}' contains text, but the classes of the model are numbers; "
-            f"use its labels {first_few(model.classes_.tolist())}."
-        )
-    return column.to_numpy()
-
-
 def run_evaluate(job: EvaluateJob) -> str:  # one line per metric, or one JSON object
     """Evaluate a model on a table."""
-    model = load_model(job.model, job.rows.table)
+    model = hilboost.load(job.model)
     X, y, more, _ = _rows(model, job.rows)
-    scores = chosen_scores(model, X, y, job.metric, **more)
+    with errors_in_rows(y.index.to_numpy()):
+        scores = chosen_scores(model, X, y, job.metric, **more)
     marks = model.fitted_.marks
 
     from hilboost.report.evaluation import recurring
@@ -157,7 +109,7 @@ def run_report(job: ReportJob) -> str:  # message with the path of the report
     """Write an HTML report."""
     table, trained_on = job.rows, [] if job.train is None else [job.train]
     check_output(job.out, [job.model, table.table, *trained_on, *job.versus])
-    model = load_model(job.model, table.table)
+    model = hilboost.load(job.model)
     X, y, more, named = _rows(model, table)
     name = job.title or f"{job.model.name} on {counted(len(y), 'row')} of {table.table.name}"
     if not job.versus:
@@ -167,7 +119,8 @@ def run_report(job: ReportJob) -> str:  # message with the path of the report
                 *(model, frame, named, table.dialect.date_order),
                 lambda text: note(f"'{job.train}': {text}"),
             )
-        page = model.report(X, y, job.out, title=name, times=job.times or None, **more)
+        with errors_in_rows(y.index.to_numpy()):
+            page = model.report(X, y, job.out, title=name, times=job.times or None, **more)
         for sentence in page.facts["warnings"]:
             note(sentence)
         return f"Saved the report to '{job.out}'."
@@ -176,7 +129,7 @@ def run_report(job: ReportJob) -> str:  # message with the path of the report
             raise UsageError(f"{option} is not supported with --versus; remove one of them.")
     from hilboost.report import compare
 
-    models = {path.name: load_model(path) for path in job.versus}
+    models = {path.name: hilboost.load(path) for path in job.versus}
     if len(models | {job.model.name: model}) <= len(job.versus):
         raise UsageError("--versus requires files with different names; rename one of them.")
     compare({job.model.name: model} | models, X, y, job.out, title=job.title, **more)
@@ -187,7 +140,7 @@ def run_inspect(job: InspectJob) -> str:  # readable lines, or one JSON object
     """Describe a model."""
     from hilboost.report.about import model_facts
 
-    model = load_model(job.model)
+    model = hilboost.load(job.model)
     facts = model_facts(model)
     facts["importances"] = _importances(model)
     facts["columns"] = _columns(model)
@@ -266,5 +219,5 @@ def run_export(job: ExportJob) -> str:
     if job.form not in formats:
         known = ", ".join(sorted(formats))
         raise UsageError(f"--format {job.form} is unknown; choose one of {known}.")
-    formats[job.form](load_model(job.model), job.out)
+    formats[job.form](hilboost.load(job.model), job.out)
     return f"Saved the {job.form} model to '{job.out}'."

@@ -2,24 +2,17 @@
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import compress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hilboost.cli.columns import (
-    align_columns,
-    check_offset_of_fitted,
-    features_for_fit,
-    near_names,
-    refuse_text,
-    split_aside,
-)
+import hilboost
+from hilboost.cli.columns import align_columns, check_offset_option, require_column, split_aside
 from hilboost.cli.dates import used_columns, with_calendar
-from hilboost.cli.errors import CliError, UsageError, note
-from hilboost.cli.files import STDIN, check_output, load_model
+from hilboost.cli.errors import CliError, note
+from hilboost.cli.files import STDIN, check_output
 from hilboost.cli.options import PredictJob
 from hilboost.cli.tables import table_parts, write_tables
 from hilboost.core.errors import counted, first_few, with_article
-from hilboost.losses.registry import gives_probabilities
+from hilboost.validation.weights import errors_in_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,27 +22,11 @@ _MANY = 0.05  # fraction of the rows in which a new level is noted
 
 def run_predict(job: PredictJob) -> None:
     """Predict the rows of a table with a saved model."""
-    if job.coverage is not None and not 0 < job.coverage < 1:
-        raise UsageError(
-            f"--coverage must be between 0 and 1, such as 0.9 for 90 %; got {job.coverage:g}."
-        )
     out = None if job.out == STDIN else job.out
     if out is not None:
         check_output(out, [job.model, job.table])
-    model = load_model(job.model, job.table)
-    if job.coverage is not None:
-        _check_calibrated(model, job.model)
-    if job.proba and model.fitted_.codec.kind != "classes":
-        raise CliError(
-            f"--proba requires a classification model, but '{job.model}' is a "
-            f"{type(model).__name__}; remove --proba."
-        )
-    if job.proba and not gives_probabilities(model.loss_):
-        raise CliError(
-            f"--proba needs probabilities, but '{job.model}' was fitted with loss={model.loss!r}, "
-            "which has none; remove --proba, or fit with another loss."
-        )
-    check_offset_of_fitted(model, job.offset)
+    model = hilboost.load(job.model)
+    check_offset_option(model, job.offset)
     try:
         write_tables(_predicted(model, job), out, job.spreadsheet_safe)
     except UnicodeEncodeError as error:
@@ -70,7 +47,7 @@ def _predicted(model: Any, job: PredictJob) -> Iterator["pd.DataFrame"]:
     for part in parts:
         kept = _kept(part, job.keep)
         frame, offset = split_aside(part, job.offset, "--offset", used)
-        more = {} if offset is None else {"offset": offset}
+        more = {} if offset is None else {"offset": offset.to_numpy()}
         # Without names in the model, its columns are all of the first ones.
         by_name = model.fitted_.schema.names is not None or frame.shape[1] > model.n_features_in_
         aside = unused if by_name else []
@@ -78,10 +55,11 @@ def _predicted(model: Any, job: PredictJob) -> Iterator["pd.DataFrame"]:
         X = model_columns(model, frame, aside, job.dialect.date_order, told.append)
         own = {sentence.partition(" (for example")[0]: sentence for sentence in told}
         notes = {key: notes[key] for key in notes.keys() & own} if notes is not None else own
-        found = _predictions(model, X, job.proba, more)
-        if job.coverage is not None:
-            kind = model.fitted_.codec.kind
-            found = found.assign(**_UNCERTAIN[kind][1](model, X, job.coverage, more))
+        with errors_in_rows(part.index.to_numpy()):
+            found = _predictions(model, X, job.proba, more)
+            if job.coverage is not None:
+                uncertain = _set if model.fitted_.codec.kind == "classes" else _interval
+                found = found.assign(**uncertain(model, X, job.coverage, more))
         yield _beside(kept.reset_index(drop=True), found)
     for sentence in (notes or {}).values():
         note(sentence)
@@ -90,8 +68,7 @@ def _predicted(model: Any, job: PredictJob) -> Iterator["pd.DataFrame"]:
 def _kept(frame: "pd.DataFrame", names: Sequence[str]) -> "pd.DataFrame":
     """Return the columns of ``--keep``."""
     for name in names:
-        if name not in frame.columns:
-            raise CliError(f"There is no column '{name}' for --keep; {near_names(name, frame)}.")
+        require_column(name, frame, "--keep")
     return frame[list(dict.fromkeys(names))]
 
 
@@ -128,14 +105,12 @@ def model_columns(
                 f"table has {frame.shape[1]}; pass a table with the same columns."
             )
         tell("the model has no column names; using the columns in the order of the table.")
-        return features_for_fit(frame).to_numpy()
+        return frame.to_numpy()
     frame = with_calendar(frame, list(names), date_order)
     features, extra = align_columns(frame, list(names))
     if extra:
         what = counted(len(extra), "column")
         tell(f"ignoring {what} that the model does not use: {first_few(extra)}.")
-    features = features_for_fit(features)
-    refuse_text(features, [str(c.name) for c in model.fitted_.schema.columns if c.kind == "number"])
     _note_new_levels(model, features, tell)
     return features
 
@@ -174,14 +149,14 @@ def _predictions(model: Any, X: object, proba: bool, more: dict[str, Any]) -> "p
         return pd.DataFrame(values, columns=names)
     result = pd.DataFrame({"prediction": values})
     if proba:
-        names = [f"probability_{label}" for label in model.classes_]
-        result[names] = model.predict_proba(X, **more)
+        probabilities = _method(model, "predict_proba", "--proba")(X, **more)
+        result[[f"probability_{label}" for label in model.classes_]] = probabilities
     return result
 
 
 def _interval(model: Any, X: object, coverage: float, more: dict[str, Any]) -> dict[str, Any]:
     """Columns of the lower and upper ends, of each output."""
-    ends = model.predict_interval(X, coverage, **more)
+    ends = _method(model, "predict_interval", "--coverage")(X, coverage, **more)
     if ends.ndim == 2:
         return {"lower": ends[:, 0], "upper": ends[:, 1]}
     return {
@@ -194,40 +169,18 @@ def _interval(model: Any, X: object, coverage: float, more: dict[str, Any]) -> d
 def _set(model: Any, X: object, coverage: float, more: dict[str, Any]) -> dict[str, Any]:
     """A column of the classes in the set of each row."""
     names = [str(label) for label in model.classes_]
-    rows = model.predict_set(X, coverage, **more)
+    rows = _method(model, "predict_set", "--coverage")(X, coverage, **more)
     return {"set": ["; ".join(compress(names, row)) for row in rows]}
 
 
-_UNCERTAIN = {"numbers": ("predict_interval", _interval), "classes": ("predict_set", _set)}
-# Methods of models, and the columns of their results.
-
-
-def _check_calibrated(model: Any, path: Path) -> None:
-    method, _ = _UNCERTAIN.get(model.fitted_.codec.kind, (None, None))
-    if method is None or not hasattr(model, method):
+def _method(model: Any, name: str, option: str) -> Any:
+    try:
+        return getattr(model, name)
+    except AttributeError:
         raise CliError(
-            f"--coverage is supported by regression and classification models, but not by "
-            f"'{path}', which is {with_article(type(model).__name__)}; remove --coverage."
-        )
-    calibration = model.fitted_.calibration
-    if calibration is None:
-        # bounds of targets calibrate nothing, and only distributions have them
-        kind = " and known targets" if model.loss_.has_distribution else ""
-        remedy = "call"
-        if "cv_folds" in model.get_params():
-            remedy = (
-                f"fit it again without --valid, to at least 200 rows{kind} with --set cv_folds=4, "
-                "or call"
-            )
-        raise CliError(
-            f"--coverage requires a calibrated model, and '{path}' is not; {remedy} its method "
-            f"calibrate in Python, with rows{kind} that the fit has not seen."
-        )
-    if calibration.group_names is not None and not calibration.by_class:
-        raise CliError(
-            f"--coverage does not support '{path}', which was calibrated by group; call its method "
-            f"{method} with groups in Python, or remove --coverage."
-        )
+            f"{option} is not supported by {with_article(type(model).__name__)} that was "
+            f"fitted with loss={model.loss!r}; remove {option}."
+        ) from None
 
 
 def _output_names(model: Any, n_outputs: int) -> list[str]:

@@ -10,7 +10,6 @@ from typing import Any
 from typer import Context
 
 from hilboost.cli.errors import CliError
-from hilboost.core.plain_values import as_list
 
 _PATHS = ("table", "out", "valid")
 
@@ -39,10 +38,10 @@ def use_config(ctx: Context, path: Path | None) -> Path | None:
             near = get_close_matches(key, known, n=1)
             hint = command.instead(key) or (f"did you mean '{near[0]}'?" if near else "remove it.")
             ctx.fail(f"'{path}' has the unknown key '{written}'; {hint}")
-        folder = path.parent if key in _PATHS else None
+        values = value if isinstance(value, list) else [value]
         # as text, from which the option makes its value
         texts = [
-            str(one if folder is None or one == "-" else folder / one) for one in as_list(value)
+            str(path.parent / str(one) if key in _PATHS and one != "-" else one) for one in values
         ]
         options[key] = texts if getattr(known[key], "multiple", False) else ",".join(texts)
     ctx.default_map = options

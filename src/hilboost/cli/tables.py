@@ -1,11 +1,11 @@
 """Reading and writing of tables, and reading of SVMlight files."""
 
-import gzip
 import sys
 import warnings
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
+from io import BytesIO
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 SVMLIGHT_SUFFIXES = frozenset({".svm", ".svmlight", ".libsvm"})
 MOST_CELLS = 500_000_000
+_ARCHIVES = (".zip", ".tar", ".zst")  # to which nothing can be appended
 _ROWS_OF_CODES = 10_000  # in which leading zeros are searched
 
 
@@ -60,17 +61,13 @@ def read_table(
 ) -> "pd.DataFrame":
     """Read a table with a header and at least one row; columns of ``text`` stay text."""
     required("pandas", "reading a table")
-    if not path.is_dir():
-        files.check_input(path)
-    if path.is_dir():
-        frame = _whole_folder(path)
-    elif path.suffix in PARQUET_SUFFIXES:
+    if path.is_dir() or path.suffix in PARQUET_SUFFIXES:
         frame = _read_parquet(path)
     elif path.suffix in SVMLIGHT_SUFFIXES:
         frame = read_svmlight(path)
     else:
         frame, dialect = _read_csv(path, text, dialect, settled)
-        frame = _without_row_numbers(frame)
+        frame = _named(frame)
     if len(frame) == 0:
         raise CliError(f"'{path}' has a header but no rows; add at least one row.")
     frame.columns = frame.columns.astype(str)
@@ -109,7 +106,7 @@ def _is_large(path: Path) -> bool:
 
 def _batches(path: Path) -> Iterator["pa.Table"]:
     """Yield the batches of a Parquet file or of a folder of them."""
-    required("pyarrow", "reading a folder of Parquet files")
+    required("pyarrow", "reading Parquet files")
     from hilboost.stream.source import dataset_of, reader_of
     from hilboost.tables.arrays import index_names
 
@@ -118,7 +115,7 @@ def _batches(path: Path) -> Iterator["pa.Table"]:
     return reader_of(dataset)([name for name in dataset.schema.names if name not in index])
 
 
-def _whole_folder(path: Path) -> "pd.DataFrame":
+def _read_parquet(path: Path) -> "pd.DataFrame":
     batches = list(_batches(path))
     if not batches:
         raise CliError(f"'{path}' has no rows; add at least one row.")
@@ -128,41 +125,13 @@ def _whole_folder(path: Path) -> "pd.DataFrame":
     return whole.to_pandas().reset_index(drop=True)
 
 
-def _without_row_numbers(frame: "pd.DataFrame") -> "pd.DataFrame":
-    """Drop columns without a name that number the rows, as spreadsheets and pandas write them."""
+def _named(frame: "pd.DataFrame") -> "pd.DataFrame":
+    """Drop columns without a name, in which spreadsheets and pandas number the rows."""
     for place, name in enumerate(list(frame.columns)):
-        if not str(name).startswith("Unnamed: ") or frame.shape[1] == 1:
-            continue
-        values = frame[name].to_numpy()
-        if values.dtype.kind == "i" and (values - values[:1] == range(len(values))).all():
-            note(f"ignoring column {place + 1}, which has no name and numbers the rows.")
+        if str(name).startswith("Unnamed: ") and frame.shape[1] > 1:
+            note(f"ignoring column {place + 1}, which has no name; name it if it is a feature.")
             frame = frame.drop(columns=name)
     return frame
-
-
-def _read_parquet(path: Path) -> "pd.DataFrame":
-    import pandas as pd
-
-    try:
-        return pd.read_parquet(path).reset_index(drop=True)
-    except ImportError:
-        raise CliError(
-            f"'{path}' is a Parquet file, which requires pyarrow; install it with "
-            "`python -m pip install pyarrow`."
-        ) from None
-    except (OSError, ValueError) as error:
-        detail = str(error).split(". ")[0].rstrip(".")
-        raise CliError(f"'{path}' is not a valid Parquet table: {detail}.") from None
-
-
-def _sample(path: Path, data: bytes | None, packed: bool, encoding: str) -> bytes:
-    """Return the first bytes of a file without NUL bytes; none of an archive."""
-    if files.is_archive(path, data, packed):
-        return b""
-    if "16" not in encoding:
-        files.refuse_nul(path, data, packed)
-    with files.open_csv(path, data, packed) as source:
-        return bytes(source.read(SAMPLE))
 
 
 def _read_csv(
@@ -172,38 +141,27 @@ def _read_csv(
     import pandas as pd
 
     dialect.check()
-    data = _piped(path)
-    head = _head(path) if data is None else data[: files.HEAD]
-    if dialect.encoding is None:
-        files.refuse_other_formats(path, head)
-    packed = head.startswith(files.GZIP)
+    content = files.content_of(path, dialect.encoding)
     encoding = dialect.encoding or "utf-8"
     try:
-        found = detected(path, _sample(path, data, packed, encoding), dialect)
+        found = detected(path, content[:SAMPLE], dialect)
         encoding = found.encoding or encoding
         form: dict[str, Any] = {"sep": found.sep, "encoding": found.encoding}
         with warnings.catch_warnings():
             # pandas only warns when it drops the surplus fields of a row.
             warnings.simplefilter("error", pd.errors.ParserWarning)
-            with files.open_csv(path, data, packed) as source:
-                frame = pd.read_csv(
-                    source,
-                    **form,
-                    decimal=found.decimal,
-                    na_values=list(dialect.missing),
-                    index_col=False,
-                    low_memory=False,
-                    dtype=dict.fromkeys(text, str),
-                )
-        with files.open_csv(path, data, packed) as source:
-            form |= {"header": None, "dtype": str, "keep_default_na": False}
-            form |= {"usecols": range(frame.shape[1])}  # rows may end with a separator
-            texts = pd.read_csv(source, **form, nrows=_ROWS_OF_CODES + 1)
-        _refuse_duplicates(path, texts.iloc[0])
-        if settled is not None:
-            _note_codes(frame, texts[1:], settled)
-        decimal = "," if found.decimal == "," else dialect.decimal  # a point is not certain
-        return frame, replace(dialect, decimal=decimal, thousands=found.thousands)
+            frame = pd.read_csv(
+                BytesIO(content),
+                **form,
+                decimal=found.decimal,
+                na_values=list(dialect.missing),
+                index_col=False,
+                low_memory=False,
+                dtype=dict.fromkeys(text, str),
+            )
+        form |= {"header": None, "dtype": str, "keep_default_na": False}
+        form |= {"usecols": range(frame.shape[1])}  # rows may end with a separator
+        texts = pd.read_csv(BytesIO(content), **form, nrows=_ROWS_OF_CODES + 1)
     except pd.errors.EmptyDataError:
         raise CliError(f"'{path}' is empty; add a header row and data rows.") from None
     except pd.errors.ParserWarning:
@@ -218,8 +176,14 @@ def _read_csv(
         raise CliError(
             f"'{path}' is not text in the encoding {encoding}; choose it with --encoding."
         ) from None
-    except (EOFError, gzip.BadGzipFile) as error:
-        raise CliError(f"'{path}' is not a complete gzip file: {error}.") from None
+    header = texts.iloc[0]
+    twice = header[(header != "") & header.duplicated()]
+    if len(twice):
+        raise CliError(f"'{path}' has two columns named '{twice.iloc[0]}'; rename or remove one.")
+    if settled is not None:
+        _note_codes(frame, texts[1:], settled)
+    decimal = "," if found.decimal == "," else dialect.decimal  # a point is not certain
+    return frame, replace(dialect, decimal=decimal, thousands=found.thousands)
 
 
 def _note_codes(frame: "pd.DataFrame", texts: "pd.DataFrame", settled: Collection[str]) -> None:
@@ -238,26 +202,6 @@ def _note_codes(frame: "pd.DataFrame", texts: "pd.DataFrame", settled: Collectio
             )
 
 
-def _piped(path: Path) -> bytes | None:
-    """Read all of standard input or of a pipe, which cannot be read twice."""
-    if path == files.STDIN:
-        if sys.stdin is None or sys.stdin.closed:
-            raise CliError("There is no standard input to read; use the path of a file.")
-        return sys.stdin.buffer.read()
-    return None if path.is_file() else path.read_bytes()
-
-
-def _head(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return file.read(files.HEAD)
-
-
-def _refuse_duplicates(path: Path, header: Any) -> None:
-    twice = header[(header != "") & header.duplicated()]
-    if len(twice):
-        raise CliError(f"'{path}' has two columns named '{twice.iloc[0]}'; rename or remove one.")
-
-
 def write_tables(
     frames: Iterable["pd.DataFrame"], path: Path | None, spreadsheet_safe: bool = True
 ) -> None:
@@ -269,7 +213,7 @@ def write_tables(
         return
     if path.suffix in PARQUET_SUFFIXES:
         required("pyarrow", "writing a Parquet file")
-    if path.suffix in {*PARQUET_SUFFIXES, *files.ARCHIVES}:
+    if path.suffix in {*PARQUET_SUFFIXES, *_ARCHIVES}:
         import pandas as pd
 
         frames = [pd.concat(list(frames), ignore_index=True)]

@@ -34,7 +34,7 @@ from hilboost.report.table import Columns, shortened
 from hilboost.tables.arrays import frame_columns
 from hilboost.training.data import in_order_of_groups
 from hilboost.validation.groups import check_groups, number_groups
-from hilboost.validation.offsets import check_offset
+from hilboost.validation.offsets import check_offset, warn_without
 from hilboost.validation.order import check_order
 from hilboost.validation.survival import SurvivalLabels, check_at
 from hilboost.validation.targets import check_length
@@ -161,6 +161,7 @@ class Rows:
         check_order(X, y=y, **vars(asides))
         fitted: FittedModel = model.fitted_
         columns = Columns.of(X, fitted.schema.names)
+        warn_without(asides.offset, fitted.beside_offsets)
         offset = check_offset(asides.offset, columns.n_rows)
         more = {} if offset is None else {"offset": offset}
         raw = model.predict_raw(columns.source, **more)
