@@ -89,7 +89,7 @@ def check_offset_option(model: Any, name: str | None) -> None:
 
 
 def survival_target(time: "pd.Series[Any]", event: "pd.Series[Any]") -> "pd.DataFrame":
-    """Join times and events, of which no and yes become booleans."""
+    """Join times and events; no and yes become booleans."""
     import pandas as pd
 
     words = event.astype(str).str.lower()

@@ -32,7 +32,7 @@ def _is_text(column: "pd.Series[Any]") -> bool:
 
 
 def refuse_few_words(features: "pd.DataFrame", chosen: Collection[str]) -> None:
-    """Reject columns in which a few words are among numbers, unless chosen as categories."""
+    """Reject columns with a few words among numbers, unless chosen as categories."""
     for name, column in features.items():
         form = None if name in chosen else form_of_column(column)
         if form is not None and form.name == "numbers" and form.has_few_words:

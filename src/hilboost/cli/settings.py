@@ -21,6 +21,9 @@ def use_config(ctx: Context, path: Path | None) -> Path | None:
     """
     if path is None or ctx.resilient_parsing:
         return path
+
+    from hilboost.core.plain_values import as_list
+
     try:
         found = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -38,8 +41,8 @@ def use_config(ctx: Context, path: Path | None) -> Path | None:
             near = get_close_matches(key, known, n=1)
             hint = command.instead(key) or (f"did you mean '{near[0]}'?" if near else "remove it.")
             ctx.fail(f"'{path}' has the unknown key '{written}'; {hint}")
-        values = value if isinstance(value, list) else [value]
-        # as text, from which the option makes its value
+        values = as_list(value)
+        # as text, which the option converts
         texts = [
             str(path.parent / str(one) if key in _PATHS and one != "-" else one) for one in values
         ]

@@ -126,7 +126,7 @@ def _read_parquet(path: Path) -> "pd.DataFrame":
 
 
 def _named(frame: "pd.DataFrame") -> "pd.DataFrame":
-    """Drop columns without a name, in which spreadsheets and pandas number the rows."""
+    """Drop columns without a name, as spreadsheets and pandas write the numbers of rows."""
     for place, name in enumerate(list(frame.columns)):
         if str(name).startswith("Unnamed: ") and frame.shape[1] > 1:
             note(f"ignoring column {place + 1}, which has no name; name it if it is a feature.")
