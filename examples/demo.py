@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from rich.box import ROUNDED
 from rich.console import Console
+from rich.status import Status
 from rich.table import Table
 from sklearn.datasets import load_diabetes, load_digits, make_friedman1
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
@@ -21,7 +22,6 @@ from threadpoolctl import threadpool_limits
 
 from hilboost import BoostingClassifier, BoostingRegressor, OutputKernelBoostingRegressor
 from hilboost.cli.errors import CliError
-from hilboost.cli.progress import StageProgress
 from hilboost.cli.warmup import run_use, run_uses
 from hilboost.persistence.atomic import atomic_path
 
@@ -81,22 +81,19 @@ def run_demo(folder: Path, *, quick: bool = False) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     size = _QUICK if quick else DemoSize()
     start = time.perf_counter()
-    rounds = (len(_LOSSES) + 1) * size.curve_rounds
-    with StageProgress("compiling", total=len(COMPILED) + rounds) as progress, rc_context(_STYLE):
-        missing = [name for name in COMPILED if run_use(name, check=True).n_compiled]
-        progress.advance(len(COMPILED) - len(missing))
-        list(run_uses(progress, missing))
+    with Console(stderr=True).status("compiling") as progress, rc_context(_STYLE):
+        list(run_uses([name for name in COMPILED if run_use(name, check=True).n_compiled]))
         compiling = time.perf_counter() - start
         scores = _compare_defaults(size, progress)
         intervals, plot_of_intervals = _compare_intervals(size, progress)
-        progress.describe("images")
+        progress.update("images")
         images, plot_of_images = _complete_images(size)
         plots = {
             "images_completed.png": plot_of_images,
             "intervals.png": plot_of_intervals,
             "outliers.png": _fit_outliers(size, progress),
         }
-        progress.describe("drawing")
+        progress.update("drawing")
         for name, figure in plots.items():
             with atomic_path(folder / name) as temporary:
                 figure.savefig(temporary, dpi=110)
@@ -134,7 +131,7 @@ def _table(texts: list[str], numbers: list[str], rows: Sequence[Sequence[str]]) 
     return table
 
 
-def _compare_defaults(size: DemoSize, progress: StageProgress) -> list[list[str]]:
+def _compare_defaults(size: DemoSize, progress: Status) -> list[list[str]]:
     """Fit digits and a smooth function with both libraries at their defaults."""
     pixels, digits = load_digits(return_X_y=True)
     n = size.digits_rows
@@ -148,7 +145,7 @@ def _compare_defaults(size: DemoSize, progress: StageProgress) -> list[list[str]
     ):
         X, X_test, y, y_test = train_test_split(X, y, random_state=_SEED)
         for library, model in zip(("hilboost", "scikit-learn"), models, strict=True):
-            progress.describe(f"{table}: {library}")
+            progress.update(f"{table}: {library}")
             start = time.perf_counter()
             fitted = _fitted(model, X, y)
             seconds = time.perf_counter() - start
@@ -170,7 +167,7 @@ def _fitted(model: Any, X: object, y: object) -> Any:
         return model.fit(X, y)
 
 
-def _compare_intervals(size: DemoSize, progress: StageProgress) -> tuple[list[list[str]], Figure]:
+def _compare_intervals(size: DemoSize, progress: Status) -> tuple[list[list[str]], Figure]:
     """Predict intervals of 90 %: calibrated ones, and quantiles of scikit-learn."""
     tables = {
         "diabetes": load_diabetes(return_X_y=True),
@@ -180,7 +177,7 @@ def _compare_intervals(size: DemoSize, progress: StageProgress) -> tuple[list[li
     figure = Figure(figsize=(11, 3.8 * len(tables) + 0.6), layout="constrained")
     figure.suptitle("Intervals of 90 %")
     for (table, (X, y)), pair in zip(tables.items(), figure.subplots(2, 2), strict=True):
-        progress.describe(f"{table}: intervals")
+        progress.update(f"{table}: intervals")
         X, X_test, y, y_test = train_test_split(X, y, test_size=0.4, random_state=_SEED)
         levels = 0.5 - _COVERAGE / 2, 0.5 + _COVERAGE / 2
         others = (
@@ -256,7 +253,7 @@ def _noisy_sine() -> tuple[Floats, Floats, NDArray[np.bool_]]:
     return x, y, is_outlier
 
 
-def _fit_outliers(size: DemoSize, progress: StageProgress) -> Figure:
+def _fit_outliers(size: DemoSize, progress: Status) -> Figure:
     """Fit a noisy sine with outliers."""
     x, y, is_outlier = _noisy_sine()
     grid = np.linspace(0.0, 10.0, 500)
@@ -264,7 +261,8 @@ def _fit_outliers(size: DemoSize, progress: StageProgress) -> Figure:
     def fitted(loss: str, **settings: Any) -> Any:
         settings |= {"max_leaf_nodes": 4, "min_samples_leaf": 30, "early_stopping": False, **_OURS}
         model = BoostingRegressor(loss, n_estimators=size.curve_rounds, **settings)
-        model.fit(x[:, None], y, callbacks=(progress.callback(f"noisy sine: {loss}"),))
+        progress.update(f"noisy sine: {loss}")
+        model.fit(x[:, None], y)
         return model.predict(grid[:, None])
 
     figure = Figure(figsize=(11, 8.5), layout="constrained")

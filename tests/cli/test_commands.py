@@ -1,21 +1,17 @@
 """`hilboost` itself, and `demo`."""
 
 import importlib.metadata
-import io
 import re
 import sys
 import warnings
 
 import pytest
-from rich.console import Console
 from tests.cli.commands import passed, run
 from typer.main import get_command
 from typer.testing import CliRunner
 
 from hilboost.cli.app import app
 from hilboost.cli.errors import one_line_errors
-from hilboost.cli.progress import StageProgress
-from hilboost.core.callback import Event
 from hilboost.core.errors import CacheWarning
 from hilboost.estimators.peer_names import peers
 from hilboost.export.registry import export_formats
@@ -135,36 +131,6 @@ def test_demo_refuses_a_file_as_folder(tmp_path):
     result = run("demo", "--out", str(tmp_path / "file"))
     assert result.exit_code == 1
     assert "is a file; choose a folder" in result.stderr
-
-
-def test_progress_shows_rounds_and_losses_on_a_terminal():
-    screen = io.StringIO()
-    console = Console(file=screen, force_terminal=True, width=120)
-    with StageProgress("start", console=console) as progress:
-        callback = progress.callback("fitting")
-        callback(Event(1, 4, 0.75, 0.8))
-        callback(Event(2, 4, 0.5, 0.625))
-    assert "fitting" in screen.getvalue()
-    assert "2/4" in screen.getvalue()
-    assert "train 0.5, held-out 0.625" in screen.getvalue()
-
-
-def test_progress_names_phases_on_a_terminal():
-    screen = io.StringIO()
-    console = Console(file=screen, force_terminal=True, width=120)
-    with StageProgress("start", console=console) as progress:
-        callback = progress.callback("fitting")
-        callback(Event(4, 4, 0.75, 0.8))
-        callback.show_phase("trying a kernel machine (about 12 s)")
-    assert "fitting: trying a kernel machine (about 12 s)" in screen.getvalue()
-    assert "1/4" in screen.getvalue().rsplit("trying", 1)[1]
-
-
-def test_progress_is_silent_elsewhere():
-    screen = io.StringIO()
-    with StageProgress("start", console=Console(file=screen)) as progress:
-        progress.callback("fitting")(Event(1, 4, 0.75, None))
-    assert screen.getvalue() == ""
 
 
 def test_the_command_module_imports_nothing_heavy():

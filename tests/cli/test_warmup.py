@@ -44,7 +44,7 @@ def test_a_folder_that_cannot_be_written_to_is_an_error(tmp_path):
 
 @pytest.mark.parametrize("options", [[], ["--check"]])
 def test_faster_code_is_offered_where_the_processor_can_do_more(options, monkeypatch):
-    def run_uses(progress, check, for_host):
+    def run_uses(check, for_host):
         return ((name, UseOfCode(0, frozenset({"x86-64-v3"}))) for name in USES)
 
     monkeypatch.setattr("hilboost.cli.warmup.run_uses", run_uses)

@@ -142,10 +142,10 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
         bar.update(bar.task_ids[0], **shown)
 
 
-def stage_bar(console: Console | None, transient: bool | None = None) -> Progress:
+def stage_bar(console: Console | None) -> Progress:
     """Make a bar with text, stages, losses, and time; disabled if the output is not a terminal.
 
-    By default, it stays after the fit, but for the widget of a notebook.
+    It stays after the fit, but for the widget of a notebook.
     """
     from rich.console import Console
     from rich.progress import (
@@ -167,7 +167,7 @@ def stage_bar(console: Console | None, transient: bool | None = None) -> Progres
         TextColumn("{task.fields[loss]}"),
         TimeElapsedColumn(),
         console=console,
-        transient=console.is_jupyter if transient is None else transient,
+        transient=console.is_jupyter,
         disable=not (console.is_terminal or in_notebook),
     )
 

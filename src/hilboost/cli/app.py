@@ -172,13 +172,23 @@ def demo(job: options.DemoJob) -> None:
 @_command()
 def warmup(job: options.WarmupJob) -> None:
     """Compile everything in advance, so that later fits start without delay."""
-    from hilboost.cli.progress import StageProgress
+    from rich.console import Console
+    from rich.progress import track
+
     from hilboost.cli.warmup import run_uses
     from hilboost.cli.warmup_uses import USES
 
     start = time.perf_counter()
-    with StageProgress("compiling", total=len(USES)) as progress:
-        uses = dict(run_uses(progress, check=job.check, for_host=job.host))
+    console = Console(stderr=True)
+    running = track(
+        run_uses(check=job.check, for_host=job.host),
+        "compiling",
+        total=len(USES),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
+    uses = dict(running)
     missing = [name for name in USES if uses[name].n_compiled]
     if job.check:
         for name in USES:

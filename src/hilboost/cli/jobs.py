@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hilboost.callbacks import ProgressBar
 from hilboost.cli.columns import (
     align_columns,
     check_offset_option,
@@ -86,12 +87,9 @@ def run_fit(job: FitJob, *, as_json: bool = False) -> str:
 
 
 def saved_fit(model: Any, out: Path, fit: Callable[[Any], object]) -> float:
-    """Call ``fit`` with a callback that shows progress, save the model, and return the seconds."""
-    from hilboost.cli.progress import StageProgress
-
+    """Call ``fit`` with a progress bar, save the model, and return the seconds."""
     start = time.perf_counter()
-    with StageProgress("fitting") as progress:
-        fit(progress.callback("fitting"))
+    fit(ProgressBar())
     seconds = time.perf_counter() - start
     save_model(model, out)
     return seconds

@@ -12,7 +12,6 @@ from joblib import cpu_count
 from numba.core import event
 
 from hilboost.backends.code_files import CodeFiles, try_to_write
-from hilboost.cli.progress import StageProgress
 from hilboost.cli.warmup_uses import USES
 from hilboost.core.errors import CacheWarning
 
@@ -70,24 +69,13 @@ def run_use(name: str, check: bool = False, for_host: bool = False) -> UseOfCode
 
 
 def run_uses(
-    progress: StageProgress,
-    names: Iterable[str] = USES,
-    check: bool = False,
-    for_host: bool = False,
+    names: Iterable[str] = USES, check: bool = False, for_host: bool = False
 ) -> Iterator[tuple[str, UseOfCode]]:
     """Run uses in as many processes as there are cores; yield each with its code."""
-    waiting = list(names)
-    if not waiting:
-        return
-    progress.describe(f"compiling: {waiting[0]}")
-    pool = ProcessPoolExecutor(min(cpu_count(), len(waiting)), get_context("spawn"))
+    pool = ProcessPoolExecutor(cpu_count(), get_context("spawn"))
     try:
-        running = {pool.submit(run_use, name, check, for_host): name for name in waiting}
+        running = {pool.submit(run_use, name, check, for_host): name for name in names}
         for done in as_completed(running):
-            name = running[done]
-            waiting.remove(name)
-            progress.advance(1)
-            progress.describe(f"compiling: {(waiting or [name])[0]}")
-            yield name, done.result()
+            yield running[done], done.result()
     finally:
         pool.shutdown(cancel_futures=True)

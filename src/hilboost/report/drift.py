@@ -12,6 +12,7 @@ from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData, counted
 from hilboost.report.influence import draw_rows
 from hilboost.report.table import Columns, shortened, wide_enough
+from hilboost.tables.blocks import as_table
 
 _MOST_ROWS = 20_000
 _BINS = 16
@@ -46,7 +47,7 @@ def drift_facts(model: Any, columns: Columns, training: Columns, raw: Floats) ->
     raw_before = model.predict_raw(before.source)
     return {
         "n_rows": training.n_rows,
-        "in_both": int(np.isin(_row_hashes(columns), _row_hashes(training)).sum()),
+        "in_both": int(np.isin(_row_hashes(model, columns), _row_hashes(model, training)).sum()),
         "columns": compared,
         "predictions": [
             _column(name, raw_before[:, k], raw[now_rows, k]) for k, name in enumerate(names)
@@ -106,16 +107,7 @@ def _levels(before: NDArray[Any], now: NDArray[Any]) -> dict[str, Any]:
     }
 
 
-def _row_hashes(columns: Columns) -> NDArray[np.uint64]:
-    """Hash each row, (n,); the hashes of text differ from process to process."""
-    hashes = np.zeros(columns.n_rows, np.uint64)
-    for j in range(len(columns.names)):
-        values = columns.values(j)
-        if values.dtype == object:
-            bits = np.array([hash(str(value)) for value in values], np.int64).view(np.uint64)
-        else:
-            numbers = np.where(np.isnan(values), np.nan, values + 0.0)  # one NaN, and one zero
-            bits = numbers.view(np.uint64)
-        hashes = (hashes ^ bits) * np.uint64(0x9E3779B97F4A7C15)
-        hashes ^= hashes >> np.uint64(29)
+def _row_hashes(model: Any, columns: Columns) -> NDArray[np.uint64]:
+    """Hash each row as the model sees it, (n,)."""
+    hashes: NDArray[np.uint64] = as_table(model._checked(columns.source)).row_hashes()
     return hashes
