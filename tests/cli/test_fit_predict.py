@@ -1,7 +1,5 @@
 """`hilboost fit` and `hilboost predict` on CSV tables."""
 
-import re
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -117,90 +115,6 @@ def test_names_must_match_exactly(regression_model):
         "lacks 'width', 'depth', 2 of the 3 columns that the model uses; similar names are 'Depth'."
         in message
     )
-    start = ("fit", "train.csv", "--out", "model", "--target")
-    for name, advice in (
-        ("Prize", "similar names are 'price'"),
-        ("Price", "write 'price': names must match exactly."),
-        ("qqq", "the columns are 'width', 'height', 'depth', 'price'"),
-    ):
-        assert f"no column '{name}' for --target; {advice}" in refused(*start, name)
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("", "is empty"),
-        ("\n\n", "is empty"),
-        ("a,y\n", "has a header but no rows"),
-        ("a,y\n1,2\n1,2,3\n", "more fields|not a valid CSV"),
-        ("a,y\n1,2,3\n4,5,6\n", "more fields"),
-        ("a,a,y\n1,2,3\n", "has two columns named 'a'"),
-        ("y\n1\n", "No feature column is left; add one"),
-        ("a,y\n1,2\n3,\n", "is missing in 1 of 2 rows \\(first in data row 2"),
-    ],
-)
-def test_unusable_tables_are_refused(folder, content, message):
-    (folder / "train.csv").write_text(content)
-    assert re.search(message, refused("fit", "train.csv", "--target", "y", "--out", "model"))
-    assert not (folder / "model").exists()
-
-
-def test_undefined_bytes_of_an_encoding_are_refused(folder):
-    (folder / "train.csv").write_bytes(b"gr\x81e,y\n1,2\n")
-    message = refused("fit", "train.csv", "--target", "y", "--out", "model")
-    assert "'train.csv' is not text in the encoding cp1252; choose it with --encoding" in message
-
-
-def test_bad_outputs_are_refused_before_the_fit(folder):
-    write(table(), "train.csv")
-    start = ("fit", "train.csv", "--target", "price", "--out")
-    assert "no folder 'nowhere'" in refused(*start, "nowhere/model")
-    assert "it is a folder" in refused(*start, folder)
-    assert "would overwrite an input" in refused(*start, "train.csv")
-
-
-def test_a_file_that_is_no_model_is_refused(folder):
-    write(table(), "new.csv")
-    assert "not a hilboost model file" in refused("predict", "new.csv", "new.csv")
-
-
-def test_errors_of_the_library_are_one_line(folder):
-    frame = table().drop(columns="kind")
-    frame["price"] -= 100
-    write(frame, "train.csv")
-    start = ("fit", "train.csv", "--target", "price", "--out", "model")
-    assert "poisson loss requires zero or positive" in refused(*start, "--loss", "poisson")
-    assert "Did you mean 'huber'" in refused(*start, "--loss", "hubber")
-    assert "n_estimators" in refused(*start, "--n-estimators", 0)
-    assert "--quantile requires --loss quantile" in refused(*start, "-q", 0.5, code=2)
-
-
-def test_text_target_for_regression_is_refused(folder):
-    write(table(), "train.csv")
-    start = ("fit", "train.csv", "--target", "kind", "--out", "model")
-    for option in (("--task", "regression"), ("--loss", "huber")):
-        message = refused(*start, *option)
-        assert "('große Kiste' in data row 1), but must contain numbers; read text as" in message
-        assert message.endswith(", or choose another target or --task.")
-
-
-@pytest.mark.parametrize(
-    ("target", "loss", "option"),
-    [
-        ("y", "squared_error", ("--proba",)),
-        ("k", "hinge", ("--proba",)),
-        ("y", "cox", ("--coverage", 0.9)),
-    ],
-)
-def test_options_that_a_model_does_not_support(folder, target, loss, option):
-    frame = pd.DataFrame({"x": np.arange(40.0), "y": np.arange(40) % 17 + 0.5})
-    write(frame.assign(k=np.arange(40) > 20, e=1), "train.csv")
-    more = ("--event", "e") if loss == "cox" else ()
-    passed("fit", "train.csv", "--target", target, "--loss", loss, "--out", "model", *more)
-    passed("predict", "model", "train.csv")
-    message = refused("predict", "model", "train.csv", *option)
-    assert f"{option[0]} is not supported by a Boosting" in message
-    assert f"fitted with loss='{loss}'; remove {option[0]}." in message
 
 
 def test_intervals_of_a_regression(folder):
@@ -300,12 +214,6 @@ def test_automatic_task(folder, values, task, reason):
     assert result.exit_code == 0, result.output
     assert f"note: {task}, because" in result.stderr
     assert reason in result.stderr
-
-
-def test_a_loss_of_classes_for_decimal_numbers(folder):
-    write(table().drop(columns="kind"), "train.csv")
-    start = ("fit", "train.csv", "--target", "price", "--out", "model", "--loss", "log_loss")
-    assert "Unknown label type: continuous; y contains" in refused(*start)
 
 
 def test_labels_keep_their_kind(folder):

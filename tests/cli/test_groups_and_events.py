@@ -51,9 +51,6 @@ def test_ranking():
     assert run("predict", "model", "train.csv", "--out", "p.csv").exit_code == 0
     found = pd.read_csv("p.csv")["prediction"]
     np.testing.assert_allclose(found, model.predict(frame[["a", "b", "c"]]))
-    for option in ("--coverage", 0.9), ("--proba",):
-        message = refused("predict", "model", "train.csv", *option)
-        assert f"{option[0]} is not supported by a BoostingRanker" in message
 
 
 @pytest.mark.usefixtures("folder")
@@ -90,19 +87,12 @@ def test_evaluation_and_reports():
     assert list(scores) == ["ndcg@3", "map@2", "ndcg@10"]
     assert (scores["ndcg@3"], scores["ndcg@10"]) == (pytest.approx(first), pytest.approx(score))
     assert 0.5 < scores["map@2"] <= 1
-    start = ("evaluate", "r", "pages.csv", "--group", "query", "--metric")
-    assert "--metric='auc' is a metric of classes; for rankings, use one" in refused(*start, "auc")
-    assert "k must be an integer of at least 1, or None; got 0" in refused(*start, "ndcg@0")
     done = run("evaluate", "s", "machines.csv", "--event", "failed", "--metric", "ibs", "--json")
     assert 0 < json.loads(done.stdout)["scores"]["ibs"] < 0.25
     report = ("report", "s", "machines.csv", "--event", "failed", "--out", "s.html")
     for times, shown in (((), "Survival by predicted"), (("--times", "0.4"), "until time 0.4")):
         assert run(*report, *times).exit_code == 0
         assert shown in Path("s.html").read_text()
-    message = refused("evaluate", "r", "pages.csv", "--target", "relevance")
-    assert "requires the groups of the rows; add --group COLUMN." in message
-    feature = ("--target", "hours", "--event", "a")
-    assert "causes are numbered from 1 on" in refused("evaluate", "s", "machines.csv", *feature)
 
 
 @pytest.mark.usefixtures("folder")
@@ -122,55 +112,12 @@ def test_several_tables_of_validation_data():
     assert run(*start, "--config", "fit.toml").stdout.count("Metrics on") == 2
 
 
-def misused(*arguments):
-    """What stderr says about options that do not go together."""
-    result = run(*arguments)
-    assert result.exit_code == 2, result.output
-    return " ".join(result.stderr.split())
-
-
 @pytest.mark.parametrize("words", [("no", "yes"), ("No", "Yes")])
 def test_events_may_be_yes_and_no(words):
     event = np.array([True, False, True])
     time = pd.Series([3.0, 1.0, 2.0])
     y = survival_target(time, pd.Series(np.array(words, dtype=object)[event * 1]))
     assert y.to_dict("list") == {"event": event.tolist(), "time": time.tolist()}
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("folder")
-def test_refusals():
-    frame = machines()
-    frame["empty"], frame["other"] = np.where(np.arange(240) == 3, np.nan, 1.0), 7
-    write(frame, "t.csv")
-    start = ("fit", "t.csv", "--target", "hours", "--out", "model")
-    other = (*start, "--task", "regression", "--group", "other")
-    assert "--task ranking requires --group" in misused(*start, "--task", "ranking")
-    assert "--group requires --task ranking" in misused(*other)
-    assert "no column 'evnt' for --event" in refused(*start, "--event", "evnt")
-    assert "event of data row 4 of y ('event'), nan, is missing" in refused(
-        *start, "--event", "empty"
-    )
-    assert "events of several causes require loss" in refused(*start, "--event", "other")
-    swapped = ("--target", "failed", "--event", "hours")
-    for loss in ("cox", "discrete_hazard"):
-        message = refused("fit", "t.csv", *swapped, "--loss", loss, "--out", "model")
-        assert "events and times of y seem to be exchanged" in message
-    both = (*start, "--event", "failed", "--group", "other")
-    assert "--group and --event cannot be combined" in misused(*both)
-    assert "loss='cox' requires --event COLUMN" in refused(*start, "--loss", "cox")
-    assert "loss='lambdarank' requires --group COL" in refused(*start, "--loss", "lambdarank")
-    other = refused(*start, "--loss", "normal", "--event", "failed")
-    assert "loss='normal'" in other
-    for loss, name in (("cox", "BoostingSurvival"), ("lambdarank", "BoostingRanker")):
-        with pytest.raises(ValueError, match=f"is a loss of {name}; use it"):
-            BoostingRegressor(loss).fit(frame[["a"]], frame["hours"])
-    kernel = (*start, "--event", "failed", "--family", "kernel")
-    assert "--set learner=kernel" in misused(*kernel)
-    metric = (*start, "--event", "failed", "--valid", "t.csv", "--metric", "rmse")
-    assert "--set eval_metric" in misused(*metric)
-    write(frame[["hours", "failed"]], "t.csv")
-    assert "No feature column is left" in refused(*start, "--event", "failed")
 
 
 @pytest.mark.usefixtures("folder")
@@ -237,12 +184,6 @@ def test_offsets():
     np.testing.assert_allclose(pd.read_csv("p")["prediction"], expected)
     done = run("evaluate", "both", "train.csv", "--offset", "years", "--target", "claims", "--json")
     assert json.loads(done.stdout)["scores"]["mae"] == pytest.approx(np.mean(abs(y - expected)))
-    assert "no column 'yeers' for --offset" in refused(*start, "--offset", "yeers")
-    write(frame.assign(years=["many", *frame["years"][1:]]), "text.csv")
-    message = "--offset must hold numbers; data row 1 has 'many'"
-    assert message in refused("predict", "model", "text.csv", "--offset", "years")
-    start = ("fit", "train.csv", "--target", "claims", "--out", "k", "--family", "kernel")
-    assert "--offset is not supported by Kernel" in run(*start, "--offset", "years").output
 
 
 @pytest.mark.usefixtures("folder")
@@ -280,23 +221,3 @@ def test_rows_that_depend_on_each_other():
         machine = KernelBoostingRegressor(random_state=0).fit(X, y, **given)
         np.testing.assert_allclose(hilboost.load("model").predict(X), machine.predict(X))
     passed(*start, "--time", "day", "--ignore", "patient", "--valid", "train.csv", *FAST)
-
-
-@pytest.mark.usefixtures("folder")
-def test_columns_that_rows_are_not_divided_by():
-    write(pages().assign(day="soon"), "train.csv")
-    start = ("fit", "train.csv", "--out", "model", "--target", "relevance")
-    regression = (*start, "--task", "regression")
-    for options, message in (
-        (
-            (*regression, "--time", "day"),
-            "contain numbers or dates, but data row 1 contains 'soon'",
-        ),
-        ((*regression, "--time", "query", "--group-rows", "query"), "are both 'query'"),
-        ((*regression, "--time", "a", "--group-rows", "query"), "groups and time were both passed"),
-    ):
-        assert message in refused(*options)
-    assert "remove --group-rows" in misused(*start, "--group", "query", "--group-rows", "day")
-    write(machines(), "machines.csv")
-    start = ("fit", "machines.csv", "--target", "hours", "--event", "failed", "--out", "model")
-    assert "BoostingSurvival.fit has no argument 'time'" in refused(*start, "--time", "a")

@@ -67,40 +67,6 @@ def test_dask(table):
         assert fitted(table, "--dask", address, *options) == fitted(table, *options)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--stream", "--dask", "tcp://x:1"], "exclude each other"),
-        (["--stream", "--family", "kernel"], "--family kernel is not supported"),
-        (["--dask", "tcp://x:1", "--time-budget", "3"], "--time-budget is not supported"),
-        (["--stream", "--group", "k"], "--group is not supported"),
-        (["--dask", "tcp://x:1", "--event", "k"], "--event is not supported"),
-        (["--stream", "--drop-missing-target"], "--drop-missing-target is not supported"),
-        (["--stream", "--dates", "expand"], "--dates expand is not supported"),
-        (["--stream", "--missing", "unknown"], "--missing is not supported with --stream"),
-        (["--stream", "--thousands", ","], "--thousands is not supported with --stream"),
-        (["--dask", "tcp://x:1", "--coerce"], "--coerce is not supported with --dask"),
-    ],
-)
-def test_refusals(table, options, message):
-    given = ["--target", "y", "--out", str(table.parent / "one.model"), *options]
-    done = run("fit", table, *given)
-    assert done.exit_code != 0
-    assert message in done.output
-
-
-def test_only_parquet_tables_without_empty_targets(table):
-    rows = pd.read_parquet(table)
-    rows.to_csv(table.with_suffix(".csv"))
-    out = ["--target", "y", "--out", str(table.parent / "one.model"), "--stream"]
-    done = run("fit", table.with_suffix(".csv"), *out)
-    assert "requires a Parquet file" in done.output
-    rows.loc[7, "y"] = np.nan
-    rows.to_parquet(table)
-    done = run("fit", table, *out)
-    assert "contains NaN in data row 8" in done.output
-
-
 @pytest.fixture
 def folder(table):
     """The table in files whose columns have various types and orders."""

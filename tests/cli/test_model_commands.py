@@ -1,6 +1,5 @@
 """`hilboost evaluate`, `report`, `inspect`, `export`, and the wider options of `fit`."""
 
-import gzip
 import json
 import os
 import re
@@ -147,7 +146,6 @@ def test_the_target_must_be_clear(model):
     assert "missing in 1 of 9 rows (first in data row 1; NA" in message
     houses(9, 0).assign(price="dear").to_csv("text.csv", index=False)
     assert "must contain numbers" in refused("report", "model", "text.csv", "--out", "r.html")
-    assert "Did you mean 'rmse'" in refused("evaluate", "model", "sold.csv", "--metric", "rmsse")
 
 
 def test_a_model_without_names_needs_the_target(folder):
@@ -165,8 +163,6 @@ def test_report_writes_a_page(model, folder):
     assert "<title>model on 60 rows of sold.csv</title>" in Path("r.html").read_text()
     done("report", "model", "sold.csv", "--out", "r.html", "--title", "A & B")
     assert "<title>A &amp; B</title>" in Path("r.html").read_text()
-    assert "no folder" in refused("report", "model", "sold.csv", "--out", "x/r.html")
-    assert "would overwrite" in refused("report", "model", "sold.csv", "--out", "model")
 
 
 @pytest.mark.slow
@@ -180,8 +176,6 @@ def test_reports_compare_tables_and_models(model, folder):
         f"note: 'noted.csv': {ignored}",
     ]
     done("report", "model", *more, "--train", "houses.csv")
-    more_rows = ("sold.csv", "--target", "price", "--train", "houses.csv", "--out", "houses.csv")
-    assert "would overwrite" in refused("report", "model", *more_rows)
     assert "compared with 150 training rows" in Path("r.html").read_text()
     done("fit", "houses.csv", "--target", "price", "--out", "other", *FAST, "--set", "max_depth=1")
     assert "Saved the comparison to 'r.html'." in done(
@@ -191,10 +185,6 @@ def test_reports_compare_tables_and_models(model, folder):
     for option in (("--train", "houses.csv"), ("--times", "1")):
         both = (*more, "--versus", "other", *option)
         assert "not supported with --versus" in refused("report", "model", *both, code=2)
-    times = refused("report", "model", *more, "--times", "1")
-    assert "times is only supported by survival models" in times
-    same = refused("report", "model", *more, "--versus", "model", code=2)
-    assert "requires files with different names" in same
 
 
 def test_inspect_says_what_a_model_is(model):
@@ -269,8 +259,6 @@ def test_broken_files_are_refused(folder, monkeypatch):
     Path("bad.parquet").write_bytes(b"PAR1 and no more")
     start = ("--target", "price", "--out", "model")
     assert "cannot be read as Parquet" in refused("fit", "bad.parquet", *start)
-    Path("bad.csv.gz").write_bytes(gzip.compress(b"x,price\n1,2\n")[:-9])
-    assert "not a complete compressed file" in refused("fit", "bad.csv.gz", *start)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     assert "requires the package pyarrow" in refused("fit", "bad.parquet", *start)
 
@@ -313,11 +301,6 @@ def test_weights_are_those_of_a_column(folder):
     shutil.copy("model", "same")
     done("report", "model", *weighted, "--out", "page.html", "--versus", "same")
     assert "weights of sum 150" in Path("page.html").read_text(encoding="utf-8")
-    start = ("fit", "weighted.csv", "--target", "price", "--out", "model", "--weights")
-    assert "no column 'wait' for --weights" in refused(*start, "wait")
-    frame["weight"] = None
-    frame.to_csv("weighted.csv", index=False)
-    assert "--weights contains NaN in data row 1" in refused(*start, "weight")
 
 
 @pytest.mark.slow
@@ -328,7 +311,6 @@ def test_held_out_rows_stop_the_fit(folder):
     assert hilboost.load("model").history_.validation is not None
     text = done(*start, "--valid", "sold.csv", "--n-estimators", 5)
     assert "Metrics on 'sold.csv': r2 " in text
-    assert "--valid" in refused(*start, "--metric", "mae", code=2)
     houses(9, 0).drop(columns="age").to_csv("lacking.csv", index=False)
     assert "1 of the 3 columns" in refused(*start, "--valid", "lacking.csv")
 
@@ -338,7 +320,6 @@ def test_a_time_budget_ends_the_fit(folder):
     options = ("--n-estimators", 100_000, "--set", "early_stopping=False")
     assert 1 <= json.loads(done(*start, 0.2, *options, "--json"))["stages"] < 100_000
     assert "note: time_budget=1e-06 ended the fit after 1 stage" in run(*start, 1e-6).stderr
-    assert "The 'time_budget' parameter of BoostingRegressor must be" in refused(*start, 0)
 
 
 def test_any_parameter_can_be_set(folder):
@@ -350,16 +331,6 @@ def test_any_parameter_can_be_set(folder):
     assert parameters["monotonic_cst"] == [1, 0, 0]
     assert parameters["multi_output"] == "shared"
     assert parameters["max_leaf_nodes"] is None
-    assert "no parameter 'max_dept'; did you mean 'max_depth'" in refused(
-        *start, "--set", "max_dept=3"
-    )
-    assert "no parameter 'reg_lambda'; pass --set l2_regularization=VALUE" in refused(
-        *start, "--set", "reg_lambda=3"
-    )
-    assert "--set requires name=value" in refused(*start, "--set", "max_depth")
-    assert "--set sets 'tol' twice" in refused(*start, "--set", "tol=1", "--set", "tol=2")
-    assert "by its own option and by --set" in refused(*start, "--set", "n_estimators=7")
-    assert "'max_depth' parameter" in refused(*start, "--set", "max_depth=deep")
 
 
 @pytest.mark.parametrize(
@@ -394,14 +365,6 @@ def test_options_win_over_the_toml_file(folder):
     done("fit", "--config", "inner/fit.toml", "--n-estimators", 4, "--set", "max_depth=3")
     model = hilboost.load("inner/model")
     assert (model.n_estimators, model.max_depth, model.quantile) == (4, 3, [0.1, 0.9])
-
-
-@pytest.mark.parametrize(("missing", "words"), [(0, "a TABLE"), (1, "--target"), (2, "--out")])
-def test_incomplete_commands_are_usage_errors(folder, missing, words):
-    parts = [("houses.csv",), ("--target", "price"), ("--out", "model")]
-    del parts[missing]
-    message = refused("fit", *(word for part in parts for word in part), code=2)
-    assert f"requires {words}" in message
 
 
 def test_models_of_several_targets(folder):

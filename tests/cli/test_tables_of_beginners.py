@@ -87,24 +87,6 @@ def test_encodings(frame):
     passed("report", "model", "cp1252.csv", "--target", "price", "--out", "report.html")
 
 
-@pytest.mark.parametrize(
-    ("options", "match"),
-    [
-        (("--sep", "ab"), "--sep must be a single character; got 'ab'"),
-        (("--decimal", ""), "--decimal must be a single character"),
-        (("--sep", ",", "--decimal", ","), "--sep and --decimal are both ','"),
-        (("--thousands", "..."), "--thousands must be a single character"),
-        (("--thousands", "x"), "--thousands must be a mark, such as a comma; got 'x'"),
-        (("--decimal", ".", "--thousands", "."), "--decimal and --thousands are both '.'"),
-        (("--encoding", "klingon"), "--encoding klingon is not known; use a name such as"),
-    ],
-)
-def test_impossible_forms(frame, options, match):
-    result = fit("good.csv", *options)
-    assert result.exit_code == 1
-    assert match in result.stderr
-
-
 def test_columns_without_a_name_are_ignored(frame):
     frame.set_index(frame["size"] % 7).to_csv("index.csv", index_label="")
     told = "note: ignoring column 1, which has no name; name it if it is a feature."
@@ -304,22 +286,6 @@ def test_warnings_are_notes_without_paths(frame, monkeypatch):
 
 def test_help_keeps_text_in_square_brackets():
     assert "table [set]" in " ".join(run("fit", "--help", env={"COLUMNS": "300"}).stdout.split())
-
-
-@pytest.mark.parametrize(
-    ("start", "what"),
-    [
-        (b"PK\x03\x04", "an Excel workbook"),
-        (b"\xd0\xcf\x11\xe0\xa1\xb1", "an Excel workbook"),
-        (b"PAR1", "a Parquet file"),
-        ("price,size".encode("utf-16"), "UTF-16 text"),
-    ],
-)
-def test_other_formats_are_named(frame, tmp_path, start, what):
-    (tmp_path / "other.csv").write_bytes(start + bytes(100))
-    result = fit("other.csv")
-    assert result.exit_code == 1
-    assert f"error: 'other.csv' is {what}" in result.stderr
 
 
 def test_compressed_tables_are_known_by_their_first_bytes(frame, tmp_path):
@@ -538,35 +504,6 @@ def test_remedies_of_the_library_are_options(options, remedy, frame):
     assert re.search(remedy, done.stderr, re.MULTILINE), done.stderr
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "options", "message"),
-    [
-        (
-            "t.json",
-            b'[{"a": 1, "price": 2}]',
-            (),
-            "'t.json' is JSON; save the table as CSV in UTF-8",
-        ),
-        ("t.csv", b"a,price\n1,2\n", ("--sep", ";"), "only column is 'a,price', so check --sep"),
-        ("t.csv", b"a,price\n1,2\n", ("--encoding", "utf-16"), "not text in the encoding utf-16"),
-        ("t.csv", b"a,price\n1,2\n", ("--group", "price"), "--target and --group are both 'price'"),
-    ],
-)
-def test_tables_that_are_something_else(frame, name, content, options, message):
-    Path(name).write_bytes(content)
-    result = fit(name, *options)
-    assert result.exit_code == 1
-    assert message in result.stderr
-
-
-def test_a_feature_as_the_target_of_an_evaluation(frame):
-    frame.to_csv("good.csv", index=False)
-    fit("good.csv")
-    feature = next(name for name in frame.columns if name != "price")
-    result = run("evaluate", "model", "good.csv", "--target", feature)
-    assert f"uses the column '{feature}' as a feature, so that it cannot be the" in result.stderr
-
-
 # Codes, names, rows, and interrupts
 
 
@@ -606,20 +543,6 @@ def test_names_with_spaces_at_the_ends_are_told(frame):
     assert notes(fit("padded.csv")) == [
         "note: the names ' town ' begin or end with spaces, which are part of them."
     ]
-
-
-def test_decimal_commas_are_refused_for_decimal_points(frame):
-    assert fit("good.csv").exit_code == 0
-    frame.assign(size=frame["size"] + 0.5).to_csv("points.csv", index=False)
-    target = ("--target", "price")
-    for command in (
-        ["predict", "model"],
-        ["evaluate", "model", *target],
-        ["fit", "--out", "m", *target],
-    ):
-        refused = run(*command, "points.csv", "--decimal", ",")
-        assert refused.exit_code == 1
-        assert "and no decimal commas; leave out --decimal ,." in refused.stderr
 
 
 def test_rows_count_from_one(frame):

@@ -72,47 +72,6 @@ def test_a_column_whose_name_contains_a_comma_is_one_target():
     assert hilboost.load("m").predict(boxes()[["area", "age"]]).ndim == 1
 
 
-@pytest.mark.parametrize(
-    ("target", "options", "code", "message"),
-    [
-        (
-            "width,hight",
-            (),
-            1,
-            "There is no column 'hight' for --target; similar names are 'height'",
-        ),
-        ("width,width", (), 1, "names a column twice"),
-        ("width,height", ("--task", "classification"), 2, "only regression supports"),
-        ("width,height,area,age", (), 1, "No feature column is left"),
-    ],
-)
-def test_several_targets_that_cannot_be_fitted(target, options, code, message):
-    path = write(boxes())
-    given = ("fit", path, "--target", target, "--out", "m", *options)
-    assert message in refused(*given, code=code)
-
-
-def test_several_targets_of_a_streamed_table_are_refused():
-    boxes().to_parquet("t.parquet")
-    given = ("fit", "t.parquet", "--target", "width,height", "--out", "m", "--stream")
-    assert "several columns is not supported with --stream" in refused(*given, code=2)
-
-
-@pytest.mark.parametrize("option", ["target", "weights", "offset", "group", "out", "random-state"])
-def test_an_option_with_one_value_cannot_be_repeated(option):
-    values = {"target": "width", "out": "m"} | {option: "1"}
-    words = [word for name, value in values.items() for word in (f"--{name}", value)]
-    message = refused("fit", write(boxes()), *words, f"--{option}", "2", code=2)
-    assert f"--{option} was given 2 times" in message
-
-
-def test_repeated_options_of_other_commands():
-    given = ("predict", "m", "t.csv", "--spreadsheet-safe", "--no-spreadsheet-safe")
-    assert "--spreadsheet-safe was given 2 times" in refused(*given, code=2)
-    given = ("evaluate", "m", "t.csv", "--target", "a", "--target", "b")
-    assert "with several columns as FIRST,SECOND" in refused(*given, code=2)
-
-
 def counts(n):
     frame = boxes(n).drop(columns=["width", "height"])
     rng = np.random.default_rng(1)
@@ -143,14 +102,6 @@ def test_a_target_with_units_must_become_numbers(unit):
     assert "or add --task classification if these are classes" in message
     short = "--n-estimators", 1, "--set", "learner=tree", "--task", "classification"
     assert "has 128 classes in 130 rows, which takes long" in notes(*command, *short)
-
-
-@pytest.mark.parametrize("more", [(), ("--stream",), ("--task", "classification")])
-def test_an_offset_of_counts_requires_a_loss_of_counts(more):
-    frame = counts(100)
-    frame.to_parquet("t.parquet")
-    command = ("fit", "t.parquet", "--target", "claims", "--offset", "exposure", "--out", "m")
-    assert "--offset has one column; remove it, or add --loss poisson" in refused(*command, *more)
 
 
 def test_events_of_one_and_two_may_be_those_of_r():
