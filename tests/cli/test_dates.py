@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.cli.commands import passed, run
+from tests.cli.commands import passed, refused, run
 
 from hilboost import BoostingRanker, BoostingRegressor
 from hilboost.cli.dates import date_columns, expanded
@@ -67,17 +67,28 @@ def test_other_text_with_names_of_months_is_no_date(texts, day):
     assert expanded(mixed, ["day"])["day: days"].isna().tolist() == [False] + [True] * len(texts)
 
 
-def test_columns_with_names_of_months_are_expanded(folder):
+@pytest.mark.parametrize("form", ["%d-%b-%Y", "%Y%m%d"])
+def test_columns_of_dates_are_ignored_expanded_or_text(folder, form):
     day = pd.date_range("2024-01-01", periods=80, freq="D")
-    for name, form in (("named", "%d-%b-%Y"), ("iso", "%Y-%m-%d")):
-        table = pd.DataFrame({"day": day.strftime(form), "size": 1.0, "price": day.day_of_week})
-        table.to_csv(f"{name}.csv", index=False)
-    words = "fit named.csv --target price --out model --task regression --n-estimators 2"
-    command = f"{words} --set learner=tree --set early_stopping=false".split()
-    assert "note: ignoring 'day', which contains dates; use --dates expand" in run(*command).stderr
-    assert "effect" not in run(*command, "--dates", "expand").stderr
-    assert "day: weekday" in run("inspect", "model").stdout
-    assert run("predict", "model", "named.csv").stdout == run("predict", "model", "iso.csv").stdout
+    for name, written in (("iso", "%Y-%m-%d"), ("other", form)):
+        table = pd.DataFrame({"day": day.strftime(written), "size": range(80)})
+        table.assign(price=day.day_of_week + 0.5).to_csv(f"{name}.csv", index=False)
+    for way in ("ignore", "text", "expand"):
+        found = []
+        for name in ("iso", "other"):
+            fit = ("fit", f"{name}.csv", "--target", "price", "--out", name, "--n-estimators", 3)
+            told = passed(*fit, "--dates", way, "--set", "learner=tree").stderr
+            remedy = "note: ignoring 'day', which contains dates; use --dates expand"
+            assert (remedy in told) == (way == "ignore")
+            found.append(passed("predict", name, f"{name}.csv").stdout)
+        assert found[0] == found[1]
+    columns = passed("inspect", "other").stdout
+    assert "day: weekday" in columns
+    assert "'day'" not in columns
+    passed(*fit, "--dates", "expand", "--valid", "iso.csv", "--ignore", "size")
+    passed("evaluate", "other", "iso.csv", "--target", "price", "--metric", "r2")
+    message = refused(*fit, "--ignore", "size")
+    assert "No feature column is left" in message
 
 
 @given(st.lists(DAYS.filter(lambda day: day.year < 2060), min_size=2, max_size=6), st.data())
@@ -97,23 +108,6 @@ def test_days_written_as_eight_digits(days, data):
     others[len(days)] = odd
     assert date_columns(pd.DataFrame({"day": others})) == []
     assert expanded(pd.DataFrame({"day": others}), ["day"])["day: days"].isna().sum() == 1
-
-
-def test_days_of_eight_digits_on_the_command_line(folder):
-    days = pd.date_range("2023-01-01", periods=90)
-    frame = pd.DataFrame({"size": range(90), "day": days, "price": range(0, 180, 2)})
-    frame["price"] += 0.5
-    frame.to_csv("iso.csv", index=False)
-    frame.assign(day=days.strftime("%Y%m%d")).to_csv("digits.csv", index=False)
-    for way in ("ignore", "expand", "text"):
-        told = []
-        for table in ("iso", "digits"):
-            fit = ["fit", f"{table}.csv", "--target", "price", "--out", table]
-            done = passed(*fit, "--dates", way, "--n-estimators", "3", "--set", "learner=tree")
-            predicted = passed("predict", table, f"{table}.csv")
-            told.append(predicted.stdout)
-            assert ("'day', which contains dates" in done.stderr) == (way == "ignore")
-        assert told[0] == told[1], way
 
 
 @pytest.mark.slow

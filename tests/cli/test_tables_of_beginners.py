@@ -174,28 +174,6 @@ def test_very_many_classes_are_told(frame):
 # Dates
 
 
-def test_dates(frame):
-    frame["day"] = pd.date_range("2024-01-01", periods=N, freq="D").strftime("%Y-%m-%d")
-    frame["price"] = pd.to_datetime(frame["day"]).dt.day_of_week.astype(float) + 0.5
-    frame.to_csv("dates.csv", index=False)
-    ignored = notes(fit("dates.csv"))
-    assert ignored[0].startswith("note: ignoring 'day', which contains dates; use --dates expand")
-    (told,) = notes(fit("dates.csv", "--dates", "text", out="text"))
-    assert "column 'day' is text with a different value in each of 80 rows" in told
-    expanded = fit("dates.csv", "--dates", "expand", "--valid", "dates.csv", out="expanded")
-    assert not notes(expanded)
-    frame[["day", "price"]].to_csv("only.csv", index=False)
-    refused = fit("only.csv", out="only")
-    assert refused.exit_code == 1
-    assert "No feature column is left" in refused.stderr
-    assert fit("only.csv", "--dates", "expand", out="only").exit_code == 0
-    columns = run("inspect", "expanded").stdout
-    assert "day: weekday" in columns
-    assert "'day'" not in columns
-    passed("evaluate", "expanded", "dates.csv", "--metric", "r2")
-    assert run("predict", "expanded", "dates.csv").exit_code == 0
-
-
 def test_columns_of_dates():
     dates = pd.DataFrame(
         {

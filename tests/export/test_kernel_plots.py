@@ -3,6 +3,7 @@
 import matplotlib
 import numpy as np
 import pytest
+from tests.refusals import refused
 
 from hilboost import BoostingRegressor, KernelBoostingRegressor, plot_kernels
 from hilboost.core.errors import IncompatibleParts, InvalidParameter, InvalidType
@@ -37,8 +38,7 @@ def test_models_without_a_list_are_refused(model):
         plot_kernels(BoostingRegressor(n_estimators=1).fit(X, Y))
     with pytest.raises(IncompatibleParts, match="list of kernels"):
         plot_kernels(KernelBoostingRegressor(kernel=Linear(), regularization=1.0).fit(X, Y))
-    with pytest.raises(InvalidParameter, match="each of the 2 kernels; got 1"):
-        plot_kernels(model, ["one"])
+    refused(InvalidParameter, "each of the 2 kernels; got 1", plot_kernels, model, ["one"])
 
 
 def test_reports_list_the_weights(model):

@@ -5,6 +5,7 @@ import onnx
 import onnxruntime
 import pandas as pd
 import pytest
+from tests.refusals import refused
 from tests.reloaded import reloaded
 
 from hilboost import BoostingClassifier, BoostingRegressor, KernelBoostingRegressor, to_onnx
@@ -143,5 +144,4 @@ def test_a_column_without_any_level():
 def test_levels_that_inputs_cannot_hold(levels, dtype, reason):
     shade = pd.Categorical.from_codes(np.arange(N) % 2, pd.Index(levels, dtype=object))
     model = BoostingRegressor(**SHORT).fit(TABLE[["label"]].assign(shade=shade), Y)
-    with pytest.raises(IncompatibleParts, match=f"column 'shade', because its {reason}"):
-        to_onnx(model, dtype=dtype)
+    refused(IncompatibleParts, f"column 'shade', because its {reason}", to_onnx, model, dtype=dtype)

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from tests.cases import PLAIN
+from tests.refusals import refused
 
 import hilboost
 from hilboost import BoostingClassifier, BoostingRanker, BoostingRegressor, BoostingSurvival
@@ -77,10 +78,8 @@ def test_refusals(monkeypatch):
         ),
         (BoostingClassifier("hinge", **PLAIN).fit(X, Y > 0), "not support the link of Hinge"),
     ):
-        with pytest.raises(IncompatibleParts, match=message):
-            hilboost.to_treelite(model)
-    with pytest.raises(InvalidType, match="with trees"):
-        hilboost.to_treelite(3)
+        refused(IncompatibleParts, message, hilboost.to_treelite, model)
+    refused(InvalidType, "with trees", hilboost.to_treelite, 3)
     monkeypatch.setitem(__import__("sys").modules, "treelite.model_builder", None)
     with pytest.raises(MissingPackage, match=r"hilboost\[treelite\]"):
         hilboost.to_treelite(BoostingRegressor(**PLAIN).fit(X, Y))

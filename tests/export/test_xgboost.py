@@ -9,6 +9,7 @@ import pytest
 from sklearn.linear_model import Ridge
 from tests.cases import LOSSES, ids
 from tests.export.xgboost_reader import raw_outputs
+from tests.refusals import refused
 
 from hilboost import BoostingClassifier, BoostingRegressor, KernelBoostingRegressor, to_xgboost_json
 from hilboost.core.errors import IncompatibleParts, InvalidType
@@ -244,18 +245,15 @@ def test_what_cannot_be_exported_is_refused_in_a_sentence():
     with pytest.raises(IncompatibleParts, match="3 quantile levels"):
         to_xgboost_json(BoostingRegressor("quantile", quantile=[0.1, 0.5, 0.9], **SHORT).fit(X, Y))
     ridge = BoostingRegressor(learner=Ridge(), n_estimators=2).fit(np.nan_to_num(X), Y)
-    with pytest.raises(IncompatibleParts, match="this model has another learner: Ridge"):
-        to_xgboost_json(ridge)
+    refused(IncompatibleParts, "this model has another learner: Ridge", to_xgboost_json, ridge)
     codes = np.column_stack([X[:, 0], np.arange(len(X)) % 3])
     ours = BoostingRegressor(**SHORT, categorical_features=[1]).fit(codes, codes[:, 1] == 1)
-    with pytest.raises(IncompatibleParts, match="column 1 contains .* or use to_onnx"):
-        to_xgboost_json(ours)
+    refused(IncompatibleParts, "column 1 contains .* or use to_onnx", to_xgboost_json, ours)
     own = TreeLearner(categorical=((1, 3),), min_samples_leaf=2)
     theirs = BoostingRegressor(learner=own, n_estimators=3).fit(codes, codes[:, 1] == 1)
     with pytest.raises(IncompatibleParts, match="trees of this model split on category levels"):
         to_xgboost_json(theirs)
-    with pytest.raises(InvalidType, match="got KernelBoostingRegressor"):
-        to_xgboost_json(KernelBoostingRegressor())
+    refused(InvalidType, "got KernelBoostingRegressor", to_xgboost_json, KernelBoostingRegressor())
 
     class Mine(Poisson):
         """A link of one's own."""
@@ -267,8 +265,7 @@ def test_what_cannot_be_exported_is_refused_in_a_sentence():
         to_xgboost_json(BoostingRegressor("normal", **SHORT).fit(X, Y))
     with pytest.raises(IncompatibleParts, match="does not support the link of Mine"):
         to_xgboost_json(BoostingRegressor(Mine(), **SHORT).fit(X, np.abs(Y)))
-    with pytest.raises(ValueError, match="not fitted"):
-        to_xgboost_json(BoostingRegressor())
+    refused(ValueError, "not fitted", to_xgboost_json, BoostingRegressor())
 
 
 class MyTweedie(Tweedie):

@@ -12,6 +12,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.inspection import partial_dependence
 from sklearn.linear_model import Ridge
 from tests.cases import PLAIN
+from tests.refusals import refused
 
 import hilboost
 from hilboost import (
@@ -421,20 +422,14 @@ def test_mistakes_are_told(tmp_path):
     with pytest.raises(NotFittedError):
         BoostingRegressor().report(X, y)
     model = BoostingRegressor(**PLAIN).fit(X, y)
-    with pytest.raises(InvalidData, match="inconsistent numbers of rows: 160 and 10"):
-        model.report(X, y[:10])
-    with pytest.raises(InvalidData, match="pass y"):
-        model.report(X, None)
-    with pytest.raises(InvalidData, match="X and y seem to be swapped"):
-        model.report(y, X)
-    with pytest.raises(ValueError, match="5 features"):
-        model.report(X[:, :2], y)
-    with pytest.raises(InvalidParameter, match="is a folder"):
-        model.report(X, y, tmp_path)
+    refused(InvalidData, "inconsistent numbers of rows: 160 and 10", model.report, X, y[:10])
+    refused(InvalidData, "pass y", model.report, X, None)
+    refused(InvalidData, "X and y seem to be swapped", model.report, y, X)
+    refused(ValueError, "5 features", model.report, X[:, :2], y)
+    refused(InvalidParameter, "is a folder", model.report, X, y, tmp_path)
     with pytest.raises(InvalidData, match=r"X is the path 'r\.html', which comes after the rows"):
         model.report("r.html", X, y)
-    with pytest.raises(InvalidParameter, match="no folder"):
-        model.report(X, y, tmp_path / "nowhere" / "report.html")
+    refused(InvalidParameter, "no folder", model.report, X, y, tmp_path / "nowhere" / "report.html")
     with pytest.raises(InvalidType, match="hilboost estimator as .*; got Ridge"):
         hilboost.report.report(Ridge().fit(X, y), X, y)
     X, y = classes()
@@ -465,8 +460,7 @@ def test_thresholds_count_the_rows_above_them():
     page = model.report(X[100:], y[100:], positive_class="ill").html
     assert "probability of class ill is at least the threshold" in page
     for chosen, said in (("sick", "is not a class of the model; set it to 'ill' or 'well'"),):
-        with pytest.raises(InvalidParameter, match=said):
-            model.report(X, y, positive_class=chosen)
+        refused(InvalidParameter, said, model.report, X, y, positive_class=chosen)
     numbers = BoostingRegressor(**PLAIN).fit(X, -X[:, 0])
     with pytest.raises(InvalidParameter, match="requires a model of two classes"):
         numbers.report(X, X[:, 0], positive_class=1)

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 from sklearn.metrics import ndcg_score
+from tests.refusals import refused
 
 from hilboost import BoostingRanker, BoostingRegressor, BoostingSurvival, GroupLoss
 from hilboost.core.errors import InvalidParameter, InvalidType
@@ -255,8 +256,7 @@ def test_bad_use(ranker):
             return Gradients(target.y - raw, np.ones_like(raw))
 
     model = BoostingRegressor(Total, learner="tree", **FAST).fit(X, LABELS)
-    with pytest.raises(InvalidType, match="only for rankings and survival times"):
-        model.report(X, LABELS)
+    refused(InvalidType, "only for rankings and survival times", model.report, X, LABELS)
 
 
 def test_rows_of_equal_scores_have_their_mean_label(ranker):

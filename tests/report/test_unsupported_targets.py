@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from tests.cases import PLAIN
+from tests.refusals import refused
 
 from hilboost import BoostingRegressor
 from hilboost.core.errors import InvalidData
@@ -15,8 +16,7 @@ Y = np.exp(X[:, 0]) + 0.1
 def test_targets_outside_the_support(loss):
     model = BoostingRegressor(loss, **PLAIN).fit(X, Y)
     wrong = np.where(np.arange(60) == 3, -1.0, Y)
-    with pytest.raises(InvalidData, match="requires .*positive targets; row 3 has -1"):
-        model.report(X, wrong)
+    refused(InvalidData, "requires .*positive targets; row 3 has -1", model.report, X, wrong)
     weight = (wrong > 0).astype(float)
     assert "<html" in model.report(X, wrong, sample_weight=weight).html
 
@@ -29,5 +29,4 @@ def test_rows_without_a_count():
 @pytest.mark.parametrize("size", [1e160, 1e300])
 def test_targets_without_squares(size):
     model = BoostingRegressor(**PLAIN).fit(X, Y)
-    with pytest.raises(InvalidData, match="whose square exceeds the range of float64"):
-        model.report(X, Y * size)
+    refused(InvalidData, "whose square exceeds the range of float64", model.report, X, Y * size)

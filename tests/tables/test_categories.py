@@ -9,6 +9,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from tests.refusals import refused
 
 from hilboost import BoostingRegressor
 from hilboost.core.errors import InvalidData
@@ -53,8 +54,7 @@ def test_text_is_categorical_beside_a_list(given):
     assert [name for name, kind in kinds.items() if kind == "category"] == [*listed, "t", "c"]
     np.testing.assert_array_equal(later(estimator, frame), matrix)
     assert Column("c") == read(FRAME, given)[1].schema.columns[3]  # numbers, unless listed
-    with pytest.raises(InvalidData, match="'t' contains text .* but categorical_features=None"):
-        read(frame, None)
+    refused(InvalidData, "'t' contains text .* but categorical_features=None", read, frame, None)
 
 
 def test_from_dtype():

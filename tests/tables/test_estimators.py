@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import cross_val_score
 from tests.model.editing import assert_refused, contents, header_of
+from tests.refusals import refused
 
 from hilboost import (
     BoostingClassifier,
@@ -141,8 +142,7 @@ def test_kernels_that_compare_numbers():
         SparseKernelRidge(kernel=Gaussian(1.0)),
         AveragedKernelRidge(kernel="gaussian"),
     ):
-        with pytest.raises(IncompatibleParts, match=said):
-            model.fit(POLARS, Y)
+        refused(IncompatibleParts, said, model.fit, POLARS, Y)
     kernel = OnColumns(Gaussian(1.0), [0]) * OnColumns(Delta(), [COLOR])
     named = KernelBoostingRegressor(kernel=kernel, categorical_features=["color"], random_state=0)
     codes = POLARS.with_columns(color=pl.col("color").rank("dense"))
@@ -356,5 +356,4 @@ def test_kernel_estimators_name_the_column(kind, value, said):
         if value != value:
             assert str(pickle.loads(pickle.dumps(found.value))) == str(found.value)
             good = X if table is bad else X.to_numpy()
-            with pytest.raises(InvalidData, match=said.format(place)):
-                model.fit(good, y).predict(table)
+            refused(InvalidData, said.format(place), model.fit(good, y).predict, table)
