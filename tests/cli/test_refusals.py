@@ -102,7 +102,8 @@ DATA = [
     ("--target price --weights gap", "--weights contains NaN in data row 4"),
     ("--target price --weights kind", "--weights must contain numbers; data row 1 has 'small'"),
     ("--target price --offset gap", "--offset must be finite; data row 4 has nan"),
-    ("--target price --offset kind", "--offset must hold numbers; data row 1 has 'small'"),
+    ("--target price --offset kind", "--offset must contain numbers; data row 1 has 'small'"),
+    ("--target price --offset a --family kernel", "Regressor.fit has no argument 'offset'"),
     ("--target claims --offset a", "--offset has one column; remove it, or add --loss poisson"),
     ("--target gap", "missing in 1 of 60 rows (first in data row 4; NA, None"),
 ]
@@ -116,7 +117,6 @@ USAGE = [
     ("--target grade --group query --group-rows seven", "remove --group-rows"),
     ("--target hours --event failed --family kernel", "--set learner=kernel"),
     ("--target hours --event failed --valid t.csv --metric ibs", "--set eval_metric"),
-    ("--target price --offset a --family kernel", "--offset is not supported by Kernel"),
     ("--target a --target b", "--target was given 2 times; give it once, with several columns"),
     *(
         (f"--target a --{name} a --{name} b", f"--{name} was given 2 times")

@@ -140,29 +140,19 @@ def test_notes_are_the_warnings_of_the_library(frame, texts, told):
 
 
 SPELLINGS = {
-    "-$5.10": lambda x: f"{'-' * (x < 0)}${abs(x):.2f}",
-    "$-5.10": lambda x: f"${x:.2f}",
-    "($5.10)": lambda x: f"(${-x:.2f})" if x < 0 else f"${x:.2f}",
-    "(5.10)": lambda x: f"({-x:.2f})" if x < 0 else f"{x:.2f}",
-    "5.10-": lambda x: f"{abs(x):.2f}{'-' * (x < 0)}",
-    "−5.10": lambda x: f"{x:.2f}".replace("-", "−"),
-    "- 5.10": lambda x: f"{x:.2f}".replace("-", "- "),
-    "1.2M": lambda x: f"{x:.2f}{'M' if x > 0 else 'k'}",
-    "$7.0K": lambda x: f"${abs(x):.2f}{'M' if x > 0 else 'K'}",
-    "US$7.03": lambda x: f"{'-' * (x < 0)}US${abs(x):.2f}",
-    "6,471": lambda x: f"{10_000 + 1000 * x:,.0f}",
+    "units": lambda x: f"{'-' * (x < 0)}${abs(x):.2f}",
+    "marks": lambda x: f"({-x:.2f})" if x < 0 else f"{x:.2f}",
+    "separators": lambda x: f"{10_000 + 1000 * x:,.0f}",
 }
 
 
-@pytest.mark.parametrize("spelling", SPELLINGS)
-def test_numbers_as_text_are_no_classes(frame, spelling):
-    texts = frame.assign(price=frame["price"].map(SPELLINGS[spelling]))
+@pytest.mark.parametrize("kind", SPELLINGS)
+def test_numbers_as_text_are_no_classes(frame, kind):
+    texts = frame.assign(price=frame["price"].map(SPELLINGS[kind]))
     ways = [(written(texts), []), (written(texts, "parquet"), ["--stream"])]
-    ways += [("table.csv", ["--task", "classification"])] if spelling == "6,471" else []
+    ways += [("table.csv", ["--task", "classification"])] if kind == "separators" else []
     for table, options in ways:
         message = refused("fit", table, *FIT, *options)
-        kind = "units" if SPELLINGS[spelling](1.0)[-1] in "MK" or "$" in spelling else "marks"
-        kind = "separators" if spelling == "6,471" else kind
         assert f"target 'price' is text of numbers with {kind}" in message
     message = refused("fit", "table.csv", *FIT, "--task", "regression")
     assert "y contains text or other objects" in message

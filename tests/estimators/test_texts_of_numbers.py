@@ -33,6 +33,7 @@ def caught(call):
     [
         ("y", lambda texts: BoostingRegressor(**TREES).fit(X, texts)),
         ("y", lambda texts: BoostingRegressor(**TREES).fit(X, Y).score(X, texts)),
+        ("offset", lambda texts: BoostingRegressor(**TREES).fit(X, Y, offset=texts)),
         ("sample_weight", lambda texts: BoostingRegressor(**TREES).fit(X, Y, texts)),
         ("entry", lambda texts: BoostingSurvival(**TREES).fit(X, EVENTS, entry=texts)),
     ],

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
-from hilboost.cli.errors import CliError, UsageError, note
+from hilboost.cli.errors import CliError, note
 from hilboost.core.errors import counted, first_few
 from hilboost.tables.schema import meant_columns
 
@@ -80,12 +80,6 @@ def split_aside(
         return features, None
     require_column(name, features, option)
     return features if name in used else features.drop(columns=name), features[name]
-
-
-def check_offset_option(model: Any, name: str | None) -> None:
-    """Reject ``--offset`` for models that do not support it; ``name`` is the column, if given."""
-    if name is not None and not model.takes_offsets:
-        raise UsageError(f"--offset is not supported by {type(model).__name__}; remove it.")
 
 
 def survival_target(time: "pd.Series[Any]", event: "pd.Series[Any]") -> "pd.DataFrame":

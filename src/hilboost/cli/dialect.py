@@ -12,8 +12,7 @@ from typing import Literal
 from hilboost.cli.errors import CliError, note
 from hilboost.cli.option_fields import flag, option, several
 
-SAMPLE = 2**16
-"""Number of bytes from which the form is detected."""
+_SAMPLE = 2**16  # bytes from which separators and marks are detected
 _SEPARATORS = {";": "';'", "\t": "tabs", "|": "'|'"}
 _FALLBACK = "cp1252"
 _LINES = 200
@@ -72,12 +71,12 @@ class Dialect:
             ) from None
 
 
-def detected(path: Path, sample: bytes, given: Dialect) -> Dialect:
-    """Complete a dialect from the first bytes of a file, with a note about what is unusual."""
-    encoding = given.encoding or _encoding_of(sample)
-    text = sample.decode(encoding, errors="replace").removeprefix("\ufeff")
+def detected(path: Path, content: bytes, given: Dialect) -> Dialect:
+    """Complete a dialect from the content of a file, with a note about what is unusual."""
+    encoding = given.encoding or _encoding_of(content)
+    text = content[:_SAMPLE].decode(encoding, errors="replace").removeprefix("\ufeff")
     lines = text.splitlines()[:_LINES]
-    if len(lines) > 1 and len(sample) >= SAMPLE:
+    if len(lines) > 1 and len(content) > _SAMPLE:
         lines = lines[:-1]  # which may be cut
     separator = given.sep or _separator_of(lines)
     header, *rows = [*csv.reader(lines, delimiter=separator)] or [[]]
@@ -115,13 +114,11 @@ def _refuse_points(path: Path, fields: list[str]) -> None:
         )
 
 
-def _encoding_of(sample: bytes) -> str:
+def _encoding_of(content: bytes) -> str:
     try:
-        sample.decode("utf-8")
-    except UnicodeDecodeError as error:
-        # The sample may end within a character.
-        if len(sample) < SAMPLE or error.start < len(sample) - 4:
-            return _FALLBACK
+        content.decode("utf-8")
+    except UnicodeDecodeError:
+        return _FALLBACK
     return "utf-8"
 
 

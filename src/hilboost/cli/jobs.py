@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from hilboost.callbacks import ProgressBar
 from hilboost.cli.columns import (
     align_columns,
-    check_offset_option,
     require_column,
     split_aside,
     split_targets,
@@ -76,7 +75,6 @@ def run_fit(job: FitJob, *, as_json: bool = False) -> str:
         rows["X"] = X = X.astype(dict.fromkeys(date_columns(X), "category"))
     valid = [_validation_rows(path, X, target, job, task) for path in job.valid]
     model = new_model(job, task)
-    check_offset_option(model, job.offset)
     with errors_in_rows(X.index.to_numpy()):
         # saved before scores, which may refuse a metric
         seconds = saved_fit(

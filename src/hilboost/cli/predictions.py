@@ -5,7 +5,7 @@ from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 import hilboost
-from hilboost.cli.columns import align_columns, check_offset_option, require_column, split_aside
+from hilboost.cli.columns import align_columns, require_column, split_aside
 from hilboost.cli.dates import used_columns, with_calendar
 from hilboost.cli.errors import CliError, note
 from hilboost.cli.files import STDIN, check_output
@@ -26,7 +26,6 @@ def run_predict(job: PredictJob) -> None:
     if out is not None:
         check_output(out, [job.model, job.table])
     model = hilboost.load(job.model)
-    check_offset_option(model, job.offset)
     try:
         write_tables(_predicted(model, job), out, job.spreadsheet_safe)
     except UnicodeEncodeError as error:
@@ -122,17 +121,16 @@ def _note_new_levels(model: Any, features: "pd.DataFrame", tell: Callable[[str],
             continue
         values = features[column.name].dropna().astype(str)
         new = values[~values.isin(column.levels)]
-        most = new.mode()[:1]
-        if 0 < len(new) < len(values) and (new == most[0]).sum() > _MANY * len(features):
-            tell(
-                f"'{most[0]}' in column '{column.name}' did not occur in fit, and is in more than "
-                f"{_MANY:.0%} of the rows; if the fit read it as missing, add --missing "
-                f"'{most[0]}'."
-            )
         if 0 < len(new) == len(values):
             tell(
                 f"no value of column '{column.name}' occurred in fit (for example, it now contains "
                 f"'{values.iloc[0]}', but contained '{column.levels[0]}' in fit)."
+            )
+        elif len(new) and new.value_counts().iloc[0] > _MANY * len(features):
+            most = new.mode()[0]
+            tell(
+                f"'{most}' in column '{column.name}' did not occur in fit, and is in more than "
+                f"{_MANY:.0%} of the rows; if the fit read it as missing, add --missing '{most}'."
             )
 
 

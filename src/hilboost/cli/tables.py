@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal
 
 from hilboost.cli import files
-from hilboost.cli.dialect import SAMPLE, Dialect, detected
+from hilboost.cli.dialect import Dialect, detected
 from hilboost.cli.errors import CliError, note
 from hilboost.cli.number_text import read_as_told
 from hilboost.core.packages import required
@@ -144,7 +144,7 @@ def _read_csv(
     content = files.content_of(path, dialect.encoding)
     encoding = dialect.encoding or "utf-8"
     try:
-        found = detected(path, content[:SAMPLE], dialect)
+        found = detected(path, content, dialect)
         encoding = found.encoding or encoding
         form: dict[str, Any] = {"sep": found.sep, "encoding": found.encoding}
         with warnings.catch_warnings():

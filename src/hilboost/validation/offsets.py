@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
-from numbers import Real
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats, PerRow
-from hilboost.core.errors import DataWarning, InvalidData, counted, shown, warn_caller
-from hilboost.core.plain_values import is_integer, real
+from hilboost.core.errors import DataWarning, InvalidData, counted, warn_caller
 from hilboost.tables.reading import as_array
+from hilboost.validation.weights import as_numbers
 
 _SAME_ENDS = 0.15  # of the range of the offsets of a fit
 
@@ -21,13 +16,20 @@ def check_offset(offset: PerRow, n: int) -> Floats | None:
     """Return offsets (n, r) float64, or ``None`` if there are none."""
     if offset is None:
         return None
-    found = _as_numbers(as_array(offset, "offset"))
+    given = as_array(offset, "offset")
+    try:
+        given = np.asarray(given)
+    except ValueError:
+        raise InvalidData(
+            "offset must have the same number of values in each row; got rows of different lengths."
+        ) from None
+    found = as_numbers(given, "offset")
     if found.ndim not in (1, 2) or len(found) != n:
         raise InvalidData(
             f"offset must hold one number for each of the {n} rows of X, or one for each row and "
             f"output; got an array of shape {found.shape}."
         )
-    found = found.astype(np.float64).reshape(n, -1)
+    found = found.reshape(n, -1)
     if not np.isfinite(found).all():
         row, column = np.argwhere(~np.isfinite(found))[0].tolist()
         value = found[row, column]
@@ -73,29 +75,6 @@ def warn_of_new_exposures(offset: Floats, of_fit: tuple[float, float]) -> None:
     ends = np.log([least, most])
     if (np.abs(ends - of_fit) <= _SAME_ENDS * (of_fit[1] - of_fit[0])).all():
         warn_of_exposures(least, most)
-
-
-def _as_numbers(offset: PerRow) -> NDArray[Any]:
-    """Return offsets as an array of numbers."""
-    try:
-        found = np.asarray(offset)
-    except ValueError:
-        raise InvalidData(
-            "offset must have the same number of values in each row; got rows of different lengths."
-        ) from None
-    if found.dtype.kind in "biuf":
-        return found
-    if found.ndim == 0:
-        raise InvalidData(f"offset must be an array of numbers; got {shown(offset)}.")
-    for row, values in enumerate(found.tolist()):
-        for value in values if found.ndim > 1 else [values]:
-            is_beyond = is_integer(value) and np.isinf(real(value))
-            if is_beyond or not isinstance(value, Real | Decimal | None):
-                raise InvalidData(
-                    f"offset must hold numbers; row {row} has {shown(value)}: convert it to a "
-                    "number."
-                )
-    return found.astype(np.float64)
 
 
 def check_outputs(offset: Floats | None, r: int) -> None:

@@ -94,9 +94,10 @@ def plain_weights(target: Target) -> Target:
 def as_numbers(values: NDArray[Any], what: str) -> Floats:
     """Convert to float64; name the first value that is not a number, and warn of text."""
     if values.dtype.kind in "OUS":
-        for row, value in enumerate(values.tolist()):
+        for place, value in np.ndenumerate(values):
             if not is_numeric(value):
-                raise InvalidData(f"{what} must contain numbers; row {row} has {shown(value)}.")
+                where = f"row {place[0]} has " if place else "got "
+                raise InvalidData(f"{what} must contain numbers; {where}{shown(value)}.")
         warn_of_number_texts(values, what)
     return np.require(values, np.float64, ["C", "W"])
 
