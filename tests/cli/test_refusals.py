@@ -200,6 +200,7 @@ CONTENTS = [
     (b'[{"a": 1, "y": 2}]', "is JSON; save the table as CSV in UTF-8"),
     (b"PK\x03\x04" + bytes(99), "is an Excel workbook"),
     (b"\xd0\xcf\x11\xe0\xa1\xb1" + bytes(99), "is an Excel workbook"),
+    (b"\x28\xb5\x2f\xfd" + bytes(99), "is a Zstandard archive; unpack it"),
     (b"PAR1" + bytes(99), "is a Parquet file"),
     ("y,size".encode("utf-16"), "is UTF-16 text; use --encoding utf-16"),
     (gzip.compress(b"a,y\n1,2\n")[:-9], "is not a complete compressed file"),

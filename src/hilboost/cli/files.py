@@ -26,6 +26,7 @@ _FORMATS = (
     (b"PAR1", "a Parquet file; rename it to end in .parquet"),
     (b"\xd0\xcf\x11\xe0", "an Excel workbook; save the sheet as CSV in UTF-8"),
     (b"PK\x03\x04", "an Excel workbook or a ZIP archive; save the sheet as CSV, or unpack it"),
+    (b"\x28\xb5\x2f\xfd", "a Zstandard archive; unpack it"),
     (b"\xff\xfe", "UTF-16 text; use --encoding utf-16"),
     (b"\xfe\xff", "UTF-16 text; use --encoding utf-16"),
     (b'{"', "JSON; save the table as CSV in UTF-8"),
