@@ -52,7 +52,7 @@ def use_config(ctx: Context, path: Path | None) -> Path | None:
 
 
 def parameters(config: Path | None, texts: Iterable[str]) -> dict[str, Any]:
-    """Return the parameters of a TOML file, and those of ``--set NAME=VALUE``, which win."""
+    """Return the parameters of a TOML file and of ``--set NAME=VALUE``, which wins."""
     found: dict[str, Any] = {}
     for text in texts:
         name, equals, value = text.partition("=")
