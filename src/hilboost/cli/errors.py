@@ -117,7 +117,7 @@ def _(error: OSError) -> str:
 
 
 _OWN_OPTIONS = ("learning_rate", "loss", "n_estimators", "quantile", "random_state", "time_budget")
-_PHRASES = {
+PHRASES = {
     r"drop the (columns?), or convert": r"exclude the \1 with --ignore, or convert",
     r"drop the column unless": "exclude it with --ignore unless",
     r"set (\w+) in \w+\(\.\.\.\)": r"pass \1=VALUE",
@@ -145,7 +145,7 @@ _PHRASES = {
     r"is a loss of BoostingRanker; use it instead": "requires --group COLUMN",
     r"Pass events and times together as y: .*? sample_weight": "add --event COLUMN",
     r"pass groups=\.": "add --group COLUMN.",
-    r"offset must have (\d+) columns, .*; it has 1": r"\1 classes require as many offsets, but "
+    r"offset must have (\d+) columns, .*; it has \d+": r"\1 classes require as many offsets, but "
     "--offset has one column; remove it, or add --loss poisson for counts, or --task regression",
     r"pass offset, or zeros to accept this": "add --offset COLUMN unless that is meant",
     r"call calibrate\(.*?\) first(, or fit .*?(?=\.$))?": "fit without --valid to 200 rows or more "
@@ -161,7 +161,7 @@ _NAME = re.compile(r"(?<!-)\bset ([a-z]+(?:_[a-z0-9]+)+)(?=[.,;:])")
 
 def in_options(text: str) -> str:
     """Write ``set max_depth=4`` as the option ``--set max_depth=4``, and count rows from 1."""
-    for phrase, ours in _PHRASES.items():
+    for phrase, ours in PHRASES.items():
         text = re.sub(phrase, ours, text)
     text = _ROW.sub(lambda found: f"data row {int(found[1]) + 1}", text)
     text = _CHOICE.sub(_as_option, text)
