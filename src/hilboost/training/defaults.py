@@ -21,8 +21,7 @@ from hilboost.training.initial_state import Start
 SHARE_OF_TUNING = 0.35
 """Of a time budget, for the choice of kernel and λ."""
 
-_SMALLEST_EARLY = 200
-_SMALLEST_SCALED = 40
+_SMALLEST_EARLY, _SMALLEST_COUPLED, _SMALLEST_SCALED = 20, 200, 40
 _SMALLEST_DISTRIBUTED = 8
 _LARGE = 50_000
 _SECONDS_PER_CELL, _SECONDS_PER_TREE = 5e-9, 3e-4  # roughly, of a stage
@@ -31,6 +30,7 @@ _ROWS_PER_STATISTIC = 10  # for each row of a leaf whose value is a median or an
 _SHARE_FOR_RANKINGS, _FEWEST_COLUMNS = 0.3, 3
 _STAGES_OF_MEMBERS = 150  # with fewer, a single model is better than several
 _MOST_CELLS_OF_MEMBERS = 2_000_000
+_ROWS_OF_MANY_FOLDS = 200  # below, members without an eighth of the rows predict numbers better
 _WIDE = 10  # columns for each row
 _LEAVES_OF_WIDE, _SHARE_OF_WIDE = 8, 0.5
 
@@ -49,6 +49,7 @@ class FitTraits:
     leaf_loss: bool = False
     # whether the target is binary and the loss probabilistic, with a hessian of at most 1/4 per row
     two_classes: bool = False
+    predicts_numbers: bool = False  # instead of classes, distributions or orders
     coupled: bool = False  # whether the loss compares rows
     # whether a scale is estimated from the residuals, which requires rows that a model has not
     # learned from
@@ -74,11 +75,12 @@ def resolve(
 ) -> ResolvedParameters:
     """Replace ``"auto"`` by values that suit data of this size.
 
-    There are three regimes.  Below 200 rows, held-out losses are unreliable, so that 100 stages are
-    fitted without early stopping.  Up to 50,000 rows, an accurate model takes only seconds: a low
-    learning rate, strong L2 regularization, random row sampling, and a cross-validated ensemble.
-    Beyond that, a single model with one held-out part is fitted with a higher learning rate.
-    Wide tables have small trees, which trial runs would choose most often, at many times the cost.
+    There are three regimes.  Below 20 rows, or 200 if the loss compares rows, held-out losses are
+    unreliable, so that 100 stages are fitted without early stopping.  Up to 50,000 rows, an
+    accurate model takes only seconds: a low learning rate, strong L2 regularization, random row
+    sampling, and a cross-validated ensemble.  Beyond that, a single model with one held-out part is
+    fitted with a higher learning rate.  Wide tables have small trees, which trial runs would choose
+    most often, at many times the cost.
     """
     n, d, rows = fit.n, fit.d, min(fit.n, fit.n_here)
     learner = parameters["learner"]
@@ -87,8 +89,7 @@ def resolve(
     early = parameters["early_stopping"]
     if early == "auto":
         asked = fit.held_out or parameters.get("eval_metric") is not None
-        fewest = _SMALLEST_SCALED if fit.scaled else _SMALLEST_EARLY
-        early = asked or (trees and rows >= (_SMALLEST_DISTRIBUTED if fit.distributed else fewest))
+        early = asked or (trees and rows >= _fewest_rows_of_early_stopping(fit))
     large = rows > _LARGE
     careful = early and not large
     automatic = 20 if kernel else (1000 if large else 1500) if early else 100
@@ -107,7 +108,7 @@ def resolve(
         "l2_regularization": 1.0 if fit.small_hessians or not (careful or fit.coupled) else 10.0,
         "max_features": 1.0,
         "subsample": 0.8 if careful and not fit.two_classes else 1.0,
-        "cv_folds": _n_folds(rows * fit.n_trees * d, fit.n_trees, parameters.get("time_budget")),
+        "cv_folds": _n_folds(fit, rows, parameters.get("time_budget")),
         "n_iter_no_change": 100 if careful and fit.noisy else 30 if careful else 20,
     }
     if careful and not (fit.coupled or fit.scaled or fit.ranks) and is_wide(n, d):
@@ -168,11 +169,20 @@ def _or(value: object, automatic: object) -> Any:
     return automatic if is_auto(value) else value
 
 
-def _n_folds(n_cells: float, n_trees: int, time_budget: float | None) -> int:
+def _fewest_rows_of_early_stopping(fit: FitTraits) -> int:
+    if fit.distributed:
+        return _SMALLEST_DISTRIBUTED
+    return _SMALLEST_SCALED if fit.scaled else _SMALLEST_COUPLED if fit.coupled else _SMALLEST_EARLY
+
+
+def _n_folds(fit: FitTraits, rows: float, time_budget: float | None) -> int:
     """Number of members of the ensemble; powers of two keep their mean exact."""
+    n_cells = rows * fit.n_trees * fit.d
     found = 4 if n_cells <= 1_000_000 else 2 if n_cells <= _MOST_CELLS_OF_MEMBERS else 1
+    if fit.predicts_numbers and rows < _ROWS_OF_MANY_FOLDS:
+        found *= 2
     if time_budget is not None:
-        stage = seconds_of_stage(n_cells, n_trees)
+        stage = seconds_of_stage(n_cells, fit.n_trees)
         if found * stage * _STAGES_OF_MEMBERS > time_budget:
             return 1
     return found
