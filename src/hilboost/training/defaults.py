@@ -21,8 +21,8 @@ from hilboost.training.initial_state import Start
 SHARE_OF_TUNING = 0.35
 """Of a time budget, for the choice of kernel and λ."""
 
-_SMALLEST_EARLY, _SMALLEST_COUPLED, _SMALLEST_SCALED = 20, 200, 40
-_SMALLEST_DISTRIBUTED = 8
+# numbers of rows from which on some are held out for early stopping
+_SMALLEST_EARLY, _SMALLEST_DISTRIBUTED, _SMALLEST_SURVIVAL, _SMALLEST_RANKING = 20, 8, 40, 200
 _LARGE = 50_000
 _SECONDS_PER_CELL, _SECONDS_PER_TREE = 5e-9, 3e-4  # roughly, of a stage
 _ROWS_PER_LEAF_ROW = 25  # rows of the table for each row of a leaf, without early stopping
@@ -75,7 +75,7 @@ def resolve(
 ) -> ResolvedParameters:
     """Replace ``"auto"`` by values that suit data of this size.
 
-    There are three regimes.  Below 20 rows, or 200 if the loss compares rows, held-out losses are
+    There are three regimes.  Below 20 rows (survival: 40, rankings: 200), held-out losses are
     unreliable, so that 100 stages are fitted without early stopping.  Up to 50,000 rows, an
     accurate model takes only seconds: a low learning rate, strong L2 regularization, random row
     sampling, and a cross-validated ensemble.  Beyond that, a single model with one held-out part is
@@ -89,7 +89,7 @@ def resolve(
     early = parameters["early_stopping"]
     if early == "auto":
         asked = fit.held_out or parameters.get("eval_metric") is not None
-        early = asked or (trees and rows >= _fewest_rows_of_early_stopping(fit))
+        early = asked or (trees and rows >= _smallest_early(fit))
     large = rows > _LARGE
     careful = early and not large
     automatic = 20 if kernel else (1000 if large else 1500) if early else 100
@@ -169,10 +169,13 @@ def _or(value: object, automatic: object) -> Any:
     return automatic if is_auto(value) else value
 
 
-def _fewest_rows_of_early_stopping(fit: FitTraits) -> int:
-    if fit.distributed:
-        return _SMALLEST_DISTRIBUTED
-    return _SMALLEST_SCALED if fit.scaled else _SMALLEST_COUPLED if fit.coupled else _SMALLEST_EARLY
+def _smallest_early(fit: FitTraits) -> int:
+    """Number of rows from which on held-out losses are reliable enough."""
+    if fit.ranks:
+        return _SMALLEST_RANKING
+    if fit.scaled or fit.coupled:
+        return _SMALLEST_SURVIVAL
+    return _SMALLEST_DISTRIBUTED if fit.distributed else _SMALLEST_EARLY
 
 
 def _n_folds(fit: FitTraits, rows: float, time_budget: float | None) -> int:

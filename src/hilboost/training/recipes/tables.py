@@ -178,7 +178,9 @@ def _resolved(p: dict[str, Any], begun: Start, scale: WeightScale) -> ResolvedPa
         held_out=data.held_out is not None,
         leaf_loss=loss.has_leaf_values,
         two_classes=two_classes,
-        predicts_numbers=not (data.codec.n_classes or coupled or is_survival or loss.has_distribution),
+        predicts_numbers=not (
+            data.codec.n_classes or coupled or is_survival or loss.has_distribution
+        ),
         coupled=coupled,
         scaled=loss.adaptive and is_survival,
         distributed=loss.has_distribution and len(begun.initial_raw) > 1,
