@@ -1,4 +1,4 @@
-"""Tables of some tens of rows have folds, early stopping and a kernel machine, as larger ones do."""
+"""Tables of some tens of rows are fitted with folds and a kernel machine, as larger ones are."""
 
 import numpy as np
 import pytest

@@ -30,7 +30,8 @@ _ROWS_PER_STATISTIC = 10  # for each row of a leaf whose value is a median or an
 _SHARE_FOR_RANKINGS, _FEWEST_COLUMNS = 0.3, 3
 _STAGES_OF_MEMBERS = 150  # with fewer, a single model is better than several
 _MOST_CELLS_OF_MEMBERS = 2_000_000
-_ROWS_OF_MANY_FOLDS = 200  # below, members without an eighth of the rows predict numbers better
+# up to which members without an eighth of the rows predict numbers better than without a quarter
+_ROWS_OF_MANY_FOLDS, _CELLS_OF_MANY_FOLDS = 200, 20_000
 _WIDE = 10  # columns for each row
 _LEAVES_OF_WIDE, _SHARE_OF_WIDE = 8, 0.5
 
@@ -182,8 +183,8 @@ def _n_folds(fit: FitTraits, rows: float, time_budget: float | None) -> int:
     """Number of members of the ensemble; powers of two keep their mean exact."""
     n_cells = rows * fit.n_trees * fit.d
     found = 4 if n_cells <= 1_000_000 else 2 if n_cells <= _MOST_CELLS_OF_MEMBERS else 1
-    if fit.predicts_numbers and rows < _ROWS_OF_MANY_FOLDS:
-        found *= 2
+    if rows < _ROWS_OF_MANY_FOLDS and n_cells <= _CELLS_OF_MANY_FOLDS and fit.predicts_numbers:
+        found = 8
     if time_budget is not None:
         stage = seconds_of_stage(n_cells, fit.n_trees)
         if found * stage * _STAGES_OF_MEMBERS > time_budget:
