@@ -187,7 +187,7 @@ def test_coverage_that_is_not_available(regression_model):
             passed(*command, 0.9)
         else:
             message = refused(*command, 0.9)
-            assert "fit without --valid to 200 rows or more with --set cv_folds=4, or" in message
+            assert "fit without --valid to 20 rows or more with --set cv_folds=4, or" in message
     model, features = hilboost.load("model"), regression_model.drop(columns="price") + 1e-9
     part = (features["width"] > 0).to_numpy()
     model.calibrate(features, regression_model["price"], groups=part)
