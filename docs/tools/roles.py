@@ -23,3 +23,9 @@ class Roles(griffe.Extension):
         """Process the docstring of a class, function, module or attribute."""
         if obj.docstring:
             obj.docstring.value = ROLE.sub(as_code, obj.docstring.value)
+
+    def on_alias_instance(self, *, alias: griffe.Alias, node: Any = None, **_: Any) -> None:
+        """Show names that a package imports as themselves: lists of them are made at run time."""
+        names = getattr(node, "names", ())
+        if any(one.asname == one.name == alias.name for one in names):
+            alias.public = True

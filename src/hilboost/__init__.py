@@ -9,43 +9,43 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hilboost.core.gradients import Gradients
-    from hilboost.core.loss import Loss
-    from hilboost.core.loss_kinds import AdaptiveLoss, GroupLoss, LeafLoss
-    from hilboost.core.metric import Metric
-    from hilboost.estimators import (
-        AdaBoostKernelClassifier,
-        AveragedKernelRidge,
-        BayesianCommitteeMachine,
-        BoostingClassifier,
-        BoostingRanker,
-        BoostingRegressor,
-        BoostingSurvival,
-        ConvexKernelRidge,
-        KernelBoostingClassifier,
-        KernelBoostingRegressor,
-        MixtureOfKernelExperts,
-        OutputKernelBoostingRegressor,
-        OutputKernelForestRegressor,
-        OutputKernelTreeRegressor,
-        SparseKernelClassifier,
-        SparseKernelRidge,
-        StackedKernelRidge,
-    )
-    from hilboost.estimators.adaptive_intervals import AdaptiveIntervals
-    from hilboost.estimators.files import load, save, trusted_types
-    from hilboost.estimators.label_weights import label_weights
-    from hilboost.export import (
-        plot_kernels,
-        plot_tree,
-        to_onnx,
-        to_treelite,
-        to_xgboost_json,
-        tree_table,
-    )
+    from hilboost.core.gradients import Gradients as Gradients
+    from hilboost.core.loss import Loss as Loss
+    from hilboost.core.loss_kinds import AdaptiveLoss as AdaptiveLoss
+    from hilboost.core.loss_kinds import GroupLoss as GroupLoss
+    from hilboost.core.loss_kinds import LeafLoss as LeafLoss
+    from hilboost.core.metric import Metric as Metric
+    from hilboost.estimators import AdaBoostKernelClassifier as AdaBoostKernelClassifier
+    from hilboost.estimators import AveragedKernelRidge as AveragedKernelRidge
+    from hilboost.estimators import BayesianCommitteeMachine as BayesianCommitteeMachine
+    from hilboost.estimators import BoostingClassifier as BoostingClassifier
+    from hilboost.estimators import BoostingRanker as BoostingRanker
+    from hilboost.estimators import BoostingRegressor as BoostingRegressor
+    from hilboost.estimators import BoostingSurvival as BoostingSurvival
+    from hilboost.estimators import ConvexKernelRidge as ConvexKernelRidge
+    from hilboost.estimators import KernelBoostingClassifier as KernelBoostingClassifier
+    from hilboost.estimators import KernelBoostingRegressor as KernelBoostingRegressor
+    from hilboost.estimators import MixtureOfKernelExperts as MixtureOfKernelExperts
+    from hilboost.estimators import OutputKernelBoostingRegressor as OutputKernelBoostingRegressor
+    from hilboost.estimators import OutputKernelForestRegressor as OutputKernelForestRegressor
+    from hilboost.estimators import OutputKernelTreeRegressor as OutputKernelTreeRegressor
+    from hilboost.estimators import SparseKernelClassifier as SparseKernelClassifier
+    from hilboost.estimators import SparseKernelRidge as SparseKernelRidge
+    from hilboost.estimators import StackedKernelRidge as StackedKernelRidge
+    from hilboost.estimators.adaptive_intervals import AdaptiveIntervals as AdaptiveIntervals
+    from hilboost.estimators.files import load as load
+    from hilboost.estimators.files import save as save
+    from hilboost.estimators.files import trusted_types as trusted_types
+    from hilboost.estimators.label_weights import label_weights as label_weights
+    from hilboost.export import plot_kernels as plot_kernels
+    from hilboost.export import plot_tree as plot_tree
+    from hilboost.export import to_onnx as to_onnx
+    from hilboost.export import to_treelite as to_treelite
+    from hilboost.export import to_xgboost_json as to_xgboost_json
+    from hilboost.export import tree_table as tree_table
 
-from hilboost.core.discovery import names_of
-from hilboost.core.version import __version__
+from hilboost.core.discovery import by_word, names_of
+from hilboost.core.version import __version__ as __version__
 
 # Imported on first use, so that `import hilboost` loads neither the compiler nor scikit-learn.
 _MODULES = {
@@ -53,55 +53,24 @@ _MODULES = {
     "core.loss": "Loss",
     "core.loss_kinds": "AdaptiveLoss GroupLoss LeafLoss",
     "core.metric": "Metric",
+    "estimators": """
+        AdaBoostKernelClassifier AveragedKernelRidge BayesianCommitteeMachine BoostingClassifier
+        BoostingRanker BoostingRegressor BoostingSurvival ConvexKernelRidge KernelBoostingClassifier
+        KernelBoostingRegressor MixtureOfKernelExperts OutputKernelBoostingRegressor
+        OutputKernelForestRegressor OutputKernelTreeRegressor SparseKernelClassifier
+        SparseKernelRidge StackedKernelRidge
+    """,
     "estimators.adaptive_intervals": "AdaptiveIntervals",
     "estimators.files": "load save trusted_types",
     "estimators.label_weights": "label_weights",
     "export": "plot_kernels plot_tree to_onnx to_treelite to_xgboost_json tree_table",
 }
 
-__all__ = [
-    "AdaBoostKernelClassifier",
-    "AdaptiveIntervals",
-    "AdaptiveLoss",
-    "AveragedKernelRidge",
-    "BayesianCommitteeMachine",
-    "BoostingClassifier",
-    "BoostingRanker",
-    "BoostingRegressor",
-    "BoostingSurvival",
-    "ConvexKernelRidge",
-    "Gradients",
-    "GroupLoss",
-    "KernelBoostingClassifier",
-    "KernelBoostingRegressor",
-    "LeafLoss",
-    "Loss",
-    "Metric",
-    "MixtureOfKernelExperts",
-    "OutputKernelBoostingRegressor",
-    "OutputKernelForestRegressor",
-    "OutputKernelTreeRegressor",
-    "SparseKernelClassifier",
-    "SparseKernelRidge",
-    "StackedKernelRidge",
-    "__version__",
-    "label_weights",
-    "load",
-    "plot_kernels",
-    "plot_tree",
-    "save",
-    "to_onnx",
-    "to_treelite",
-    "to_xgboost_json",
-    "tree_table",
-    "trusted_types",
-]
+__all__ = sorted(["__version__", *by_word(_MODULES)])
 
 
 def _find(name: str) -> Any:
     """Return an estimator, or an export function; suggest similar names otherwise."""
-    if name in __all__:
-        return getattr(import_module("hilboost.estimators"), name)
     if name.startswith("to_"):
         found = import_module("hilboost.export.registry").export_function(name)
         if found is not None:
@@ -117,4 +86,4 @@ __getattr__ = names_of(__name__, _MODULES, _find)
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return __all__

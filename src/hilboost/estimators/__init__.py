@@ -4,29 +4,42 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hilboost.core.discovery import names_of
+from hilboost.core.discovery import by_word, names_of
 
 if TYPE_CHECKING:
-    from hilboost.estimators.classifier import BoostingClassifier
-    from hilboost.estimators.kernel_classifier import KernelBoostingClassifier
-    from hilboost.estimators.kernel_regressor import KernelBoostingRegressor
-    from hilboost.estimators.output_kernel_boosting import OutputKernelBoostingRegressor
+    from hilboost.estimators.classifier import BoostingClassifier as BoostingClassifier
+    from hilboost.estimators.kernel_classifier import (
+        KernelBoostingClassifier as KernelBoostingClassifier,
+    )
+    from hilboost.estimators.kernel_regressor import (
+        KernelBoostingRegressor as KernelBoostingRegressor,
+    )
+    from hilboost.estimators.output_kernel_boosting import (
+        OutputKernelBoostingRegressor as OutputKernelBoostingRegressor,
+    )
     from hilboost.estimators.output_kernel_forest import (
-        OutputKernelForestRegressor,
-        OutputKernelTreeRegressor,
+        OutputKernelForestRegressor as OutputKernelForestRegressor,
     )
-    from hilboost.estimators.ranker import BoostingRanker
-    from hilboost.estimators.regressor import BoostingRegressor
-    from hilboost.estimators.sparse_kernel import SparseKernelClassifier, SparseKernelRidge
+    from hilboost.estimators.output_kernel_forest import (
+        OutputKernelTreeRegressor as OutputKernelTreeRegressor,
+    )
+    from hilboost.estimators.ranker import BoostingRanker as BoostingRanker
+    from hilboost.estimators.regressor import BoostingRegressor as BoostingRegressor
+    from hilboost.estimators.sparse_kernel import SparseKernelClassifier as SparseKernelClassifier
+    from hilboost.estimators.sparse_kernel import SparseKernelRidge as SparseKernelRidge
     from hilboost.estimators.subset_ensembles import (
-        AdaBoostKernelClassifier,
-        AveragedKernelRidge,
-        BayesianCommitteeMachine,
-        ConvexKernelRidge,
-        MixtureOfKernelExperts,
-        StackedKernelRidge,
+        AdaBoostKernelClassifier as AdaBoostKernelClassifier,
     )
-    from hilboost.estimators.survival import BoostingSurvival
+    from hilboost.estimators.subset_ensembles import AveragedKernelRidge as AveragedKernelRidge
+    from hilboost.estimators.subset_ensembles import (
+        BayesianCommitteeMachine as BayesianCommitteeMachine,
+    )
+    from hilboost.estimators.subset_ensembles import ConvexKernelRidge as ConvexKernelRidge
+    from hilboost.estimators.subset_ensembles import (
+        MixtureOfKernelExperts as MixtureOfKernelExperts,
+    )
+    from hilboost.estimators.subset_ensembles import StackedKernelRidge as StackedKernelRidge
+    from hilboost.estimators.survival import BoostingSurvival as BoostingSurvival
 
 # Imported on first use: an estimator does not need the code of the others.
 _MODULES = {
@@ -45,28 +58,10 @@ _MODULES = {
     "survival": "BoostingSurvival",
 }
 
-__all__ = [
-    "AdaBoostKernelClassifier",
-    "AveragedKernelRidge",
-    "BayesianCommitteeMachine",
-    "BoostingClassifier",
-    "BoostingRanker",
-    "BoostingRegressor",
-    "BoostingSurvival",
-    "ConvexKernelRidge",
-    "KernelBoostingClassifier",
-    "KernelBoostingRegressor",
-    "MixtureOfKernelExperts",
-    "OutputKernelBoostingRegressor",
-    "OutputKernelForestRegressor",
-    "OutputKernelTreeRegressor",
-    "SparseKernelClassifier",
-    "SparseKernelRidge",
-    "StackedKernelRidge",
-]
+__all__ = sorted(by_word(_MODULES))
 
 __getattr__ = names_of(__name__, _MODULES)
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return __all__

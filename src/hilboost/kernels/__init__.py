@@ -8,20 +8,37 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hilboost.core.discovery import class_in, names_of
+from hilboost.core.discovery import by_word, class_in, names_of
 
 if TYPE_CHECKING:
-    from hilboost.kernels.adapters import CallableKernel, Precomputed, SklearnKernel
-    from hilboost.kernels.additive import Additive
-    from hilboost.kernels.algebra import Constant, OnColumns, Product, Scaled, Sum
-    from hilboost.kernels.base import Kernel
-    from hilboost.kernels.categorical import Delta, Hamming
-    from hilboost.kernels.description import from_description, to_description
-    from hilboost.kernels.dot_product import Cosine, Linear, Polynomial, Tanimoto
-    from hilboost.kernels.manhattan import ManhattanLaplace
-    from hilboost.kernels.mapped import Mapped
-    from hilboost.kernels.registry import KERNEL_NAMES, as_kernel, as_kernels
-    from hilboost.kernels.stationary import Gaussian, Laplace, Matern, RationalQuadratic, Stationary
+    from hilboost.kernels.adapters import CallableKernel as CallableKernel
+    from hilboost.kernels.adapters import Precomputed as Precomputed
+    from hilboost.kernels.adapters import SklearnKernel as SklearnKernel
+    from hilboost.kernels.additive import Additive as Additive
+    from hilboost.kernels.algebra import Constant as Constant
+    from hilboost.kernels.algebra import OnColumns as OnColumns
+    from hilboost.kernels.algebra import Product as Product
+    from hilboost.kernels.algebra import Scaled as Scaled
+    from hilboost.kernels.algebra import Sum as Sum
+    from hilboost.kernels.base import Kernel as Kernel
+    from hilboost.kernels.categorical import Delta as Delta
+    from hilboost.kernels.categorical import Hamming as Hamming
+    from hilboost.kernels.description import from_description as from_description
+    from hilboost.kernels.description import to_description as to_description
+    from hilboost.kernels.dot_product import Cosine as Cosine
+    from hilboost.kernels.dot_product import Linear as Linear
+    from hilboost.kernels.dot_product import Polynomial as Polynomial
+    from hilboost.kernels.dot_product import Tanimoto as Tanimoto
+    from hilboost.kernels.manhattan import ManhattanLaplace as ManhattanLaplace
+    from hilboost.kernels.mapped import Mapped as Mapped
+    from hilboost.kernels.registry import KERNEL_NAMES as KERNEL_NAMES
+    from hilboost.kernels.registry import as_kernel as as_kernel
+    from hilboost.kernels.registry import as_kernels as as_kernels
+    from hilboost.kernels.stationary import Gaussian as Gaussian
+    from hilboost.kernels.stationary import Laplace as Laplace
+    from hilboost.kernels.stationary import Matern as Matern
+    from hilboost.kernels.stationary import RationalQuadratic as RationalQuadratic
+    from hilboost.kernels.stationary import Stationary as Stationary
 
 # Imported on first use: trees do not need them.
 _MODULES = {
@@ -38,35 +55,6 @@ _MODULES = {
     "stationary": "Gaussian Laplace Matern RationalQuadratic Stationary",
 }
 
-__all__ = [
-    "KERNEL_NAMES",
-    "Additive",
-    "CallableKernel",
-    "Constant",
-    "Cosine",
-    "Delta",
-    "Gaussian",
-    "Hamming",
-    "Kernel",
-    "Laplace",
-    "Linear",
-    "ManhattanLaplace",
-    "Mapped",
-    "Matern",
-    "OnColumns",
-    "Polynomial",
-    "Precomputed",
-    "Product",
-    "RationalQuadratic",
-    "Scaled",
-    "SklearnKernel",
-    "Stationary",
-    "Sum",
-    "Tanimoto",
-    "as_kernel",
-    "as_kernels",
-    "from_description",
-    "to_description",
-]
+__all__ = sorted(by_word(_MODULES))
 
 __getattr__ = names_of(__name__, _MODULES, class_in(__name__))

@@ -8,23 +8,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hilboost.core.discovery import class_in, names_of
+from hilboost.core.discovery import by_word, class_in, names_of
 
 if TYPE_CHECKING:
-    from hilboost.outputs.compositions import Compositions
-    from hilboost.outputs.distributions import Distributions
-    from hilboost.outputs.exact_embedding import ExactEmbedding
-    from hilboost.outputs.graphs import Graphs
-    from hilboost.outputs.hierarchies import Hierarchy
-    from hilboost.outputs.kernel_output import KernelOutput
-    from hilboost.outputs.label_sets import LabelSets
-    from hilboost.outputs.precomputed import PrecomputedOutput
-    from hilboost.outputs.preimage import Candidates, decode
-    from hilboost.outputs.rankings import Rankings
-    from hilboost.outputs.registry import OUTPUT_NAMES, as_output
-    from hilboost.outputs.spd_matrices import PositiveMatrices
-    from hilboost.outputs.strings import Strings
-    from hilboost.outputs.vectors import Vectors
+    from hilboost.outputs.compositions import Compositions as Compositions
+    from hilboost.outputs.distributions import Distributions as Distributions
+    from hilboost.outputs.exact_embedding import ExactEmbedding as ExactEmbedding
+    from hilboost.outputs.graphs import Graphs as Graphs
+    from hilboost.outputs.hierarchies import Hierarchy as Hierarchy
+    from hilboost.outputs.kernel_output import KernelOutput as KernelOutput
+    from hilboost.outputs.label_sets import LabelSets as LabelSets
+    from hilboost.outputs.precomputed import PrecomputedOutput as PrecomputedOutput
+    from hilboost.outputs.preimage import Candidates as Candidates
+    from hilboost.outputs.preimage import decode as decode
+    from hilboost.outputs.rankings import Rankings as Rankings
+    from hilboost.outputs.registry import OUTPUT_NAMES as OUTPUT_NAMES
+    from hilboost.outputs.registry import as_output as as_output
+    from hilboost.outputs.spd_matrices import PositiveMatrices as PositiveMatrices
+    from hilboost.outputs.strings import Strings as Strings
+    from hilboost.outputs.vectors import Vectors as Vectors
 
 # Imported on first use: models of numbers and classes do not need them.
 _MODULES = {
@@ -44,23 +46,6 @@ _MODULES = {
     "vectors": "Vectors",
 }
 
-__all__ = [
-    "OUTPUT_NAMES",
-    "Candidates",
-    "Compositions",
-    "Distributions",
-    "ExactEmbedding",
-    "Graphs",
-    "Hierarchy",
-    "KernelOutput",
-    "LabelSets",
-    "PositiveMatrices",
-    "PrecomputedOutput",
-    "Rankings",
-    "Strings",
-    "Vectors",
-    "as_output",
-    "decode",
-]
+__all__ = sorted(by_word(_MODULES))
 
 __getattr__ = names_of(__name__, _MODULES, class_in(__name__))
