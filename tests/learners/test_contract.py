@@ -13,7 +13,6 @@ from hilboost.learners.kernel_machine.full import FullLearner
 from hilboost.learners.kernel_machine.kernel_learner import BlockLearner
 from hilboost.learners.kernel_machine.metric_learner import MetricKernelLearner
 from hilboost.learners.kernel_machine.nested import NestedLearner
-from hilboost.learners.kernel_machine.several import SeveralKernelsLearner
 from hilboost.learners.kernel_machine.sparse import SparseLearner
 from hilboost.learners.mixed import MixedLearner
 from hilboost.learners.ridge import RidgeLearner
@@ -59,7 +58,7 @@ class OfSeveralKernels(LearnerContract):
 
     def make(self):
         setting = replace(SETTING, kernels=(Gaussian(2.0), OnColumns(Linear(), [0])))
-        return SeveralKernelsLearner(SparseLearner(setting, n_basis=8, subset_size=30))
+        return SparseLearner(setting, n_basis=8, subset_size=30)
 
 
 class OfFullStagesOfSeveralKernels(LearnerContract):
@@ -67,7 +66,7 @@ class OfFullStagesOfSeveralKernels(LearnerContract):
 
     def make(self):
         setting = replace(SETTING, kernels=(Gaussian(2.0), Linear()))
-        return SeveralKernelsLearner(FullLearner(setting))
+        return FullLearner(setting)
 
 
 class OfMetricKernel(LearnerContract):

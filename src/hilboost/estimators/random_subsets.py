@@ -150,7 +150,7 @@ class SubsetEnsemble(KernelMachineEstimator):
         try:
             in_units = Gradients(gradients.negative_gradient / sizes)
             sample = RowSample(None, target.weight, dependence=target.dependence)
-            problem = state.problem(config, *state.seen(in_units, sample))
+            (problem,) = state.problems(config, in_units, sample)
             kernel, lam = problem.kernel, problem.regularization
             maker = MemberFitter(
                 *(data, seed, initial_raw, state.workspace, kernel, lam),

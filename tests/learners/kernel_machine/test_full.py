@@ -202,10 +202,10 @@ def test_log_loss_converges_to_the_penalised_optimum(n_classes, weighted, direct
 def test_one_factor_serves_all_logistic_stages():
     X, target = codes(2)
     staged = Staged(FullLearner(SETTING), X, target, BinomialLogLoss()).go()
-    factored = staged.data.equations.factored
+    factored = staged.data.equations[0].factored
     staged.go(3)
     assert factored is not None
-    assert staged.data.equations.factored is factored
+    assert staged.data.equations[0].factored is factored
 
 
 def test_a_moving_hessian_is_bounded_anew():

@@ -10,7 +10,6 @@ from hilboost.core.errors import IncompatibleParts, InvalidParameter
 from hilboost.core.target import Target
 from hilboost.kernels import Gaussian, Linear, Matern
 from hilboost.learners.kernel_machine.config import KernelMachineConfig
-from hilboost.learners.kernel_machine.several import SeveralKernelsLearner
 from hilboost.learners.kernel_machine.sparse import SparseLearner
 from hilboost.learners.kernel_machine.stage_system import Reweighting
 from hilboost.losses import BinomialLogLoss
@@ -150,16 +149,17 @@ def test_several_kernels_give_the_direct_solution(weighted, factors):
     target = Target(Y, rng.uniform(0.3, 3, 60) if weighted else None)
     kernels = (Linear(), Gaussian(1.0), Matern(1.0, 1.5))
     setting = KernelMachineConfig(regularization=0.2, standardize=False, kernels=kernels)
-    stage = SparseLearner(setting, n_basis=4, subset_size=30, length_scale_factors=factors)
-    staged = Staged(SeveralKernelsLearner(stage, reweight=True), X, target, r=2)
+    own = {"n_basis": 4, "subset_size": 30, "length_scale_factors": factors, "reweight": True}
+    staged = Staged(SparseLearner(setting, **own), X, target, r=2)
     for _ in range(7):
         staged.go()
         np.testing.assert_allclose(staged.raw, refitted(staged, 0.2, 2), atol=1e-8)
-        states = staged.data.states
-        total = sum(part.function for state in states for part in state.record.components)
+        record = staged.data.record
+        total = sum(part.function for part in record.components)
+        np.testing.assert_allclose(sum(record.functions), total, atol=1e-9)
         distinct = staged.data.workspace.distinct
         np.testing.assert_allclose(total[distinct.group], staged.raw, atol=1e-9)
-    found = staged.data.stage_kernels
+    found = staged.data.record.stage_kernels
     assert len(set(found.chosen)) > 1
     assert (found.norms[-1] > 0).sum() == len(set(found.chosen))
     np.testing.assert_allclose(staged.predicted(X), staged.raw, atol=1e-9)
@@ -170,9 +170,11 @@ def test_several_kernels_need_squared_error_and_the_memory_of_all_stages():
     X = rng.normal(size=(60, 2))
     target = Target((X[:, :1] > 0).astype(float))
     setting = KernelMachineConfig(
-        regularization=0.2, memory_budget=2.0**27 + 3 * 16 * 60, kernels=(Linear(), Gaussian(1.0))
+        regularization=0.2,
+        memory_budget=2.0**27 + 3 * 16 * 60 + 3 * 8 * 4**2,
+        kernels=(Linear(), Gaussian(1.0)),
     )
-    learner = SeveralKernelsLearner(SparseLearner(setting, n_basis=4), reweight=True)
+    learner = SparseLearner(setting, n_basis=4, reweight=True)
     with pytest.raises(IncompatibleParts, match="reweight=True requires squared error"):
         Staged(learner, X, target, BinomialLogLoss()).go()
     with pytest.raises(IncompatibleParts, match="requires the same rows in all stages"):

@@ -13,7 +13,7 @@ from hilboost.learners.kernel_machine.basis import SELECTIONS
 from hilboost.learners.kernel_machine.config import KernelMachineConfig
 from hilboost.learners.kernel_machine.problem import StageProblem
 from hilboost.learners.kernel_machine.sparse import SparseLearner
-from hilboost.learners.kernel_machine.stage_system import StageSolver, minimize_quotient
+from hilboost.learners.kernel_machine.stage_system import StageSystem, minimize_quotient
 from hilboost.losses import BinomialLogLoss, MultinomialLogLoss, SquaredError
 
 KERNEL = Matern(1.3, 2.5)
@@ -130,8 +130,8 @@ def test_gain_of_one_basis_vector_is_the_criterion_of_forward_selection():
     now = staged.loss.gradients(staged.target, f)
     K = KERNEL.block(X, X)
     for i in range(0, len(X), 7):
-        problem = StageProblem(KERNEL, LAMBDA, now, None)
-        made = StageSolver().system(staged.data, problem, np.array([i]))
+        problem = StageProblem(staged.data.component(KERNEL, 1), LAMBDA, now, None)
+        made = StageSystem.of(staged.data.workspace, problem, np.array([i]))
         k = K[:, i]
         score = 0.5 * float(k @ (y - f)[:, 0] - LAMBDA * f[i, 0]) ** 2 / (LAMBDA * K[i, i] + k @ k)
         np.testing.assert_allclose(made.gain(), score, rtol=1e-9, atol=1e-20)

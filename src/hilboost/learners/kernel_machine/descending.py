@@ -1,4 +1,4 @@
-"""Fitted steps with their effect on the penalty, their rounding errors, and their conversion.
+"""Fitted steps with their effect on the penalty, and their rounding errors.
 
 A system ``K + D`` tolerates the rounding error ``E`` of ``K`` if the norm of ``D^-½ E D^-½`` is
 below one: then ``K + E + D`` is positive definite.
@@ -15,17 +15,16 @@ import numpy as np
 from hilboost.backends import array_api
 from hilboost.backends.array_api import Array
 from hilboost.backends.threads import ThreadTeam
-from hilboost.core.base_model import Stage, Term
-from hilboost.core.dtypes import Floats, Ints
+from hilboost.core.base_model import Term
+from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
 from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
-from hilboost.core.row_sample import RowSample
 from hilboost.kernels import Kernel
 from hilboost.kernels.gram import Gram
 from hilboost.learners.kernel_machine.config import DistinctRows
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
-from hilboost.learners.kernel_machine.problem import CornerRows, StageProblem
+from hilboost.learners.kernel_machine.problem import StageProblem
 
 _USUAL_EXPONENT = 100  # of gradients, which are squared and divided by λ
 LARGEST_SHARE = 1.0  # norm of D^-½ E D^-½; beyond, the system may be indefinite
@@ -65,16 +64,13 @@ class Descending(FittedTerm[KernelExpansion]):
         return float(np.sum(self.slope)), float(np.sum(self.curvature))
 
     @classmethod
-    def along(
-        cls, problem: StageProblem, model: KernelExpansion, outputs: Floats, function: Floats
-    ) -> Descending:
+    def along(cls, problem: StageProblem, model: KernelExpansion, outputs: Floats) -> Descending:
         """A step with one length for every output, or for all if the curvature is isotropic.
 
-        ``outputs`` (n, r) are its values on the training rows, and ``function`` (m, r) is the
-        penalized function so far at the basis vectors.
+        ``outputs`` (n, r) are its values on the training rows.
         """
         lam, weights = problem.regularization, model.weights
-        slope = lam * (weights * function).sum(axis=0)
+        slope = lam * (weights * problem.so_far.function[model.rows]).sum(axis=0)
         curvature = lam * (weights * outputs[model.rows]).sum(axis=0)
         descent = (problem.weighted_gradient * outputs).sum(axis=0) - slope
         if problem.gradients.structure.isotropic:
@@ -130,60 +126,11 @@ class Descent:
         """Whether the penalized loss no longer decreases."""
         return self.n_flat >= self.patience
 
-    def after(self, stage: Stage, step: Descending) -> Descent:
-        """The decrease after a step that was added with the coefficients of a stage."""
-        (term,) = stage.terms
-        # At the minimum of a parabola the decrease is half of what the slope promises.
-        fall = 0.5 * float((term.coefficient * step.descent).sum())
+    def after(self, fall: float) -> Descent:
+        """The decrease after a stage."""
         total = self.fall + max(fall, 0.0)
         is_flat = not fall > self.least * total
         return replace(self, fall=total, last=fall, n_flat=self.n_flat + 1 if is_flat else 0)
-
-
-@dataclass(frozen=True, eq=False)
-class Conversion:
-    """From all rows to distinct ones, and to a unit in which squares of gradients are finite."""
-
-    distinct: DistinctRows | None  # ``None`` if no two rows are equal but for rounding
-    unit: float = 1.0  # A power of two that gradients are divided by
-
-    def seen(self, gradients: Gradients, sample: RowSample) -> tuple[Gradients, Floats | None]:
-        """Gradients and sample weights of the distinct rows."""
-        weight = sample.weights_of_all(len(gradients.negative_gradient))
-        if self.unit != 1:
-            negative = gradients.negative_gradient / self.unit
-            gradients = replace(gradients, negative_gradient=negative)
-        if self.distinct is None:
-            return gradients, weight
-        return self.distinct.merged(gradients, weight)
-
-    def corners(self, gradients: Gradients, sample: RowSample) -> CornerRows | None:
-        """The corners of the loss, for outputs of the distinct rows."""
-        if gradients.corners is None:
-            return None
-        weight = sample.weights_of_all(len(gradients.negative_gradient))
-        return CornerRows(gradients.corners, weight, self.distinct)
-
-    def means(self, values: Floats) -> Floats:
-        """Weighted means (m, r) over equal rows of values (n, r), in the unit."""
-        values, distinct = values / self.unit, self.distinct
-        return values if distinct is None else distinct.means(values, distinct.weight)
-
-    def shown(self, steps: tuple[Descending, ...]) -> list[FittedTerm]:
-        """Base models for all rows, in the unit of the gradients."""
-        if self.distinct is not None:
-            steps = tuple(step.on_all_rows(self.distinct) for step in steps)
-        if self.unit != 1:
-            steps = tuple(step.in_unit(self.unit) for step in steps)
-        return list(steps)
-
-    def predictions(self, rows: Ints, outputs: Floats) -> tuple[Ints, Floats]:
-        """Turn predictions (m, r) for some distinct rows into those for rows of the table."""
-        outputs = outputs * self.unit
-        if self.distinct is None:
-            return rows, outputs
-        members, places = self.distinct.members(rows)
-        return members, outputs[places]
 
 
 def unit_of(gradients: Gradients) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +14,6 @@ from hilboost.core.base_model import Stage, Term
 from hilboost.core.capabilities import Capabilities
 from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.errors import IncompatibleParts
-from hilboost.core.fitted_term import FittedTerm
-from hilboost.core.gradients import Gradients
-from hilboost.core.row_sample import RowSample
 from hilboost.kernels.gram import mean_diagonal, require_memory
 from hilboost.kernels.symmetric import SymmetricGram
 from hilboost.learners.kernel_machine.all_rows import (
@@ -40,7 +37,7 @@ from hilboost.learners.kernel_machine.descending import (
     unspoilt,
 )
 from hilboost.learners.kernel_machine.kernel_learner import KernelLearner
-from hilboost.learners.kernel_machine.problem import Change, Component, StageProblem
+from hilboost.learners.kernel_machine.problem import Change, StageProblem, minimizer
 from hilboost.learners.kernel_machine.state import MachineRecord, MachineState
 from hilboost.learners.kernel_machine.tuning.choose import Choice
 
@@ -88,52 +85,53 @@ class FullLearner(KernelLearner):
         """The state before the first stage."""
         return FullState(workspace)
 
-    def fit(
-        self, data: FullState, gradients: Gradients, sample: RowSample, rng: np.random.Generator
-    ) -> list[FittedTerm]:
+    def step(self, data: FullState, problem: StageProblem, rng: np.random.Generator) -> Descending:
         """Fit one expansion in all rows."""
-        gradients, weight = data.seen(gradients, sample)
-        if weight is not None and not (weight > 0).all():
+        if problem.weight is not None and not (problem.weight > 0).all():
             raise IncompatibleParts(
                 "full stages do not support row sampling; set subsample=1 and bootstrap=False, or "
                 "stages='sparse'."
             )
-        problem = data.problem(self.setting, gradients, weight)
         size = mean_diagonal(problem.kernel, data.workspace.X)
-        if data.record.own is None:
+        if len(data.solvers) == problem.place:
             problem = data.settled(problem, diagonal_of(problem, size).min(axis=1))
         take = self._newton_step if problem.is_newton else self._bounded_step
         change = take(data, problem, size)
         is_first = not data.record.n_stages
         every = np.arange(problem.n_rows)
-        if is_first and data.refine_precision(problem.kernel, every, change.weights):
-            data.restart_solver()
+        if is_first and data.refine_precision(problem, every, change.weights):
+            data.restart_solvers()
             change = take(data, problem, size)
         step, rest = data.descending(problem, change)
-        if rest is not None and is_first and data.restart_search():
+        if rest is not None and is_first and data.restart_search(problem.place):
             # The sparse machine alone minimizes the penalized error over its span.
             change = self._bounded_step(data, problem, size, iterations=0)
             step, rest = data.descending(problem, change)
         if rest is not None:
-            data.fall_behind(rest)
-        is_minimizer = problem.is_newton and problem.corners is not None
-        return data.propose(replace(step, is_minimizer=is_minimizer))
+            data.fall_behind(problem.place, rest)
+        return replace(step, is_minimizer=problem.is_newton and problem.corners is not None)
 
     def _bounded_step(
         self, data: FullState, problem: StageProblem, size: float, iterations: int | None = None
     ) -> Change:
         """A step with a bound on the hessian, which is exact for squared error."""
         D = diagonal_of(problem, size)
-        so_far = data.component(problem.kernel, problem.n_outputs)
         negative = problem.gradients.negative_gradient
-        residual = negative / problem.curvature_bound - D * so_far.alpha
+        residual = negative / problem.curvature_bound - D * problem.so_far.alpha
         solver = self._solver(data, problem, D)
-        if data.solver.system is None or not np.array_equal(D[:, 0], data.solver.system.D):
+        system = data.solvers[problem.place].system
+        if system is None or not np.array_equal(D[:, 0], system.D):
             system = LinearSystem(D[:, 0], self.tolerance * largest_norm(residual))
-            data.note(own=replace(data.solver, system=system))
         if iterations is None:
             iterations = self._iterations(data)
-        return data.advance(solver, problem, residual, so_far, iterations)
+        data.note_residual(residual)
+        change, system = solver.advanced(system, residual, problem.so_far, iterations)
+        data.note_solver(
+            problem.place,
+            system=system,
+            is_solved=largest_norm(residual) <= system.tolerance,
+        )
+        return change
 
     def _iterations(self, data: FullState) -> int:
         """Steps of conjugate gradients: more in late stages, since the search is a long one."""
@@ -143,41 +141,44 @@ class FullLearner(KernelLearner):
 
     def _newton_step(self, data: FullState, problem: StageProblem, size: float) -> Change:
         """A step with the hessian at the ensemble so far."""
-        so_far = data.component(problem.kernel, problem.n_outputs)
         solver = self._solver(data, problem, diagonal_of(problem, size))
         data.expect_descent(patience=1)
 
         def newton(now: StageProblem, change: Change) -> Change:
-            alpha = so_far.alpha + change.weights
+            alpha = now.so_far.alpha + change.weights
             dual_residual = now.weighted_gradient / now.regularization - alpha
             return solver.newton(diagonal_of(now, size), dual_residual, self.iterations)
 
         if problem.corners is None:
             return newton(problem, Change.none(problem, problem.n_rows))
-        return data.at_corners(problem, np.arange(problem.n_rows), newton, so_far.function)
+        return minimizer(problem, np.arange(problem.n_rows), newton)
 
     def _solver(
         self, data: FullState, problem: StageProblem, D: Floats
     ) -> DirectSolver | IterativeSolver:
         """The solver of all stages, set up for the smallest entry of the first diagonal."""
-        if data.equations is None:
-            first = data.solver.smallest
-            smallest = float(D.min()) if first is None else first
-            data.note(own=replace(data.solver, smallest=smallest))
-            if self._is_direct(data):
-                data.equations = DirectSolver.of(data.workspace, problem.kernel)
+        place = problem.place
+        if place not in data.equations:
+            record, workspace = data.solvers[place], data.workspace
+            if problem.corners is None:  # the Gram matrices of all kernels are kept
+                n_kernels = max(1, len(self.setting.kernels))
+                workspace = replace(workspace, memory=workspace.memory / n_kernels)
+            smallest = float(D.min()) if record.smallest is None else record.smallest
+            data.note_solver(place, smallest=smallest)
+            if self._is_direct(workspace, record.is_ill_conditioned):
+                data.equations[place] = DirectSolver.of(workspace, problem.kernel)
             else:
-                gram, landmarks = self._gram(data.workspace, problem)
-                data.equations = IterativeSolver.of(gram, landmarks, smallest)
-        return data.equations
+                gram, landmarks = self._gram(workspace, problem)
+                data.equations[place] = IterativeSolver.of(gram, landmarks, smallest)
+        return data.equations[place]
 
-    def _is_direct(self, data: FullState) -> bool:
+    def _is_direct(self, workspace: Workspace, is_ill_conditioned: bool) -> bool:
         """Whether a Cholesky factor of all rows fits the budget; refused if memory is not free."""
-        n = data.workspace.n_rows
-        up_to = _ILL_CONDITIONED_DIRECT_UP_TO if data.solver.is_ill_conditioned else DIRECT_UP_TO
-        if n > up_to or 32.0 * n * n > data.workspace.memory:
+        n = workspace.n_rows
+        up_to = _ILL_CONDITIONED_DIRECT_UP_TO if is_ill_conditioned else DIRECT_UP_TO
+        if n > up_to or 32.0 * n * n > workspace.memory:
             return False
-        if array_api.is_on_host(data.workspace.X):
+        if array_api.is_on_host(workspace.X):
             require_free(24.0 * n * n, f"a Cholesky factor of {n} rows")
         return True
 
@@ -202,41 +203,49 @@ class FullLearner(KernelLearner):
 
 @dataclass(frozen=True, eq=False)
 class SolverRecord:
-    """The solvers of full stages, whose matrices are computed again."""
+    """The solver of the full stages of a kernel, whose matrices are computed again."""
 
     in_files: ClassVar[bool] = True
 
     system: LinearSystem | None = None  # of bounded steps
     smallest: float | None = None  # entry of the first diagonal
     is_ill_conditioned: bool = False  # whether single precision is too coarse for λ
-    keeps_system: bool = False  # whether the next stage has the same ``D``
     is_solved: bool = False
 
 
 class FullState(MachineState):
     """The record of a fit, and the solvers of the systems of all rows."""
 
-    iterates = True
+    iterates, patience = True, 1
 
     def __init__(self, workspace: Workspace, choice: Choice | None = None) -> None:
         super().__init__(workspace, choice)
-        self.equations: DirectSolver | IterativeSolver | None = None
+        self.equations: dict[int, DirectSolver | IterativeSolver] = {}  # by place of the kernel
         self._basis: NDArray | None = None  # that all stages share
 
     @property
-    def solver(self) -> SolverRecord:
-        """The part of the record that describes the solvers."""
-        return self.record.own or SolverRecord()
+    def solvers(self) -> tuple[SolverRecord, ...]:
+        """The records of the solvers, by place of the kernel."""
+        return self.record.own or ()
+
+    def note_solver(self, place: int, **changes: Any) -> None:
+        """Replace some fields of the record of a solver."""
+        solvers = list(self.solvers)
+        solvers[place] = replace(solvers[place], **changes)
+        self.note(own=tuple(solvers))
 
     @property
     def noise(self) -> Floats | None:
-        """Diagonal (n,) of the linear system of bounded steps."""
-        return None if self.solver.system is None else self.solver.system.D
+        """Diagonal (n,) of the linear systems of bounded steps."""
+        known = [one.system.D for one in self.solvers if one.system is not None]
+        return np.max(known, axis=0) if known else None
 
     @property
     def converged(self) -> bool:
         """Whether the linear system is solved, or the penalized loss no longer decreases."""
-        return self.solver.is_solved if self.record.descent is None else super().converged
+        if self.record.descent is not None:
+            return super().converged
+        return any(one.is_solved for one in self.solvers)
 
     def settled(self, problem: StageProblem, D: Floats) -> StageProblem:
         """Turn to double precision if single is too coarse for λ, for a diagonal ``D`` (n,).
@@ -245,74 +254,55 @@ class FullState(MachineState):
         """
         workspace = self.workspace
         share = share_of_rounding(problem.kernel, workspace.X, D, workspace.seed)
-        self.note(own=SolverRecord(is_ill_conditioned=share > LARGEST_SHARE))
-        if self.solver.is_ill_conditioned:
+        is_ill_conditioned = share > LARGEST_SHARE
+        self.note(own=(*self.solvers, SolverRecord(is_ill_conditioned=is_ill_conditioned)))
+        if is_ill_conditioned and workspace.source is not None:
             self.workspace = workspace.in_float64()
+            self.restart_solvers()
         if self.workspace.precision == "float64":
             share *= float(np.finfo(np.float64).eps / np.finfo(np.float32).eps)
         if share <= LARGEST_SHARE:
             return problem
         raised = problem.regularization * (share / LARGEST_SHARE)
-        self.penalize(raised)
+        assert self.choice is not None
+        self.penalize(max(raised, self.choice.regularization))  # that of another kernel
         return replace(problem, regularization=raised)
 
-    def restart_solver(self) -> None:
-        """Forget the solver of another precision."""
-        self.equations = None
-        self.note(own=replace(self.solver, system=None, smallest=None))
+    def restart_solvers(self) -> None:
+        """Forget the solvers of another precision."""
+        self.equations = {}
+        for place in range(len(self.solvers)):
+            self.note_solver(place, system=None, smallest=None)
 
-    def restart_search(self) -> bool:
-        """Begin the search anew, because its residual changes; whether there was one."""
-        system = self.solver.system
+    def restart_search(self, place: int) -> bool:
+        """Begin a search anew, because its residual changes; whether there was one."""
+        system = self.solvers[place].system
         if system is None:
             return False
-        self.note(own=replace(self.solver, system=system.restarted))
+        self.note_solver(place, system=system.restarted)
         return system.progress is not None
 
     def descending(self, problem: StageProblem, change: Change) -> tuple[Descending, Change | None]:
         """The step of a change, and what was cut off because it increases the penalized error."""
         rows = np.arange(problem.n_rows)
         whole = self.step_of(problem, rows, change.weights, change.outputs, self.basis)
-        step = unspoilt(whole, problem, self.gained(problem))
+        step = unspoilt(whole, problem, problem.gained)
         if step is whole:
             return step, None
         weights = change.weights - step.term.model.weights
         return step, Change(weights, change.outputs - step.outputs)
 
-    def fall_behind(self, rest: Change) -> None:
+    def fall_behind(self, place: int, rest: Change) -> None:
         """Leave the search ahead of the function, whose penalized error it does not lower yet."""
-        system = self.solver.system
+        system = self.solvers[place].system
         if system is not None and system.progress is not None:
-            self.note(own=replace(self.solver, system=replace(system, left=np.inf, ahead=rest)))
-
-    def advance(
-        self,
-        solver: DirectSolver | IterativeSolver,
-        problem: StageProblem,
-        residual: Floats,
-        so_far: Component,
-        iterations: int,
-    ) -> Change:
-        """Advance the solution of the linear system."""
-        system = self.solver.system
-        assert system is not None
-        self.note_residual(residual)
-        step, system = solver.advanced(system, residual, so_far, iterations)
-        self.note(
-            own=replace(
-                self.solver,
-                system=system,
-                keeps_system=problem.gradients.hessian is None,
-                is_solved=largest_norm(residual) <= system.tolerance,
-            )
-        )
-        return step
+            self.note_solver(place, system=replace(system, left=np.inf, ahead=rest))
 
     def restore(self, record: MachineRecord, terms: Sequence[Term]) -> list[Term]:
         """Continue from a snapshot; the next stage computes the matrices again."""
         restored = super().restore(record, terms)
         self._basis = restored[-1].model.basis if restored else None
-        if not isinstance(record.own, SolverRecord):
+        if not record.own:
             raise ValueError("the solver of a kernel machine is missing")
         return restored
 
@@ -326,19 +316,24 @@ class FullState(MachineState):
     def withdraw(self) -> None:
         """Discard the step and restart conjugate gradients, because the residual changes."""
         super().withdraw()
-        self.restart_search()
+        for place in range(len(self.solvers)):
+            self.restart_search(place)
 
     def stage_added(self, stage: Stage) -> None:
         """Add the step; if all of it was added, the residual may be within the tolerance."""
+        best = None if self.best is None else self.best.place
         super().stage_added(stage)
-        added_whole = all((term.coefficient == 1).all() for term in stage.terms)
-        solver = self.solver
-        if solver.system is not None and solver.keeps_system and added_whole:
-            self.note(own=replace(solver, is_solved=solver.is_solved or solver.system.is_solved))
-        elif solver.system is not None and solver.system.ahead is not None:
-            self.restart_search()
+        is_whole = all((term.coefficient == 1).all() for term in stage.terms)
+        for place, solver in enumerate(self.solvers):
+            system = solver.system
+            if place != best or system is None:
+                self.restart_search(place)
+            elif is_whole and self.record.is_least_squares:
+                self.note_solver(place, is_solved=solver.is_solved or system.is_solved)
+            elif system.ahead is not None:
+                self.restart_search(place)
 
     def close(self) -> None:
         """End the threads and release the Gram matrix."""
         super().close()
-        self.equations = None
+        self.equations = {}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
@@ -25,7 +27,7 @@ from hilboost.learners.kernel_machine.config import KernelMachineConfig, Workspa
 from hilboost.learners.kernel_machine.descending import Descending, unspoilt
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.learners.kernel_machine.problem import StageProblem
-from hilboost.learners.kernel_machine.stage_system import StageSolver
+from hilboost.learners.kernel_machine.stage_system import optimal_step
 from hilboost.learners.kernel_machine.state import MachineRecord, MachineState
 from hilboost.learners.kernel_machine.tuning.choose import PenaltyChoice, SharedChoice
 
@@ -70,6 +72,27 @@ class KernelLearner(Learner):
     def prepare(self, X: Floats, weight: Floats | None, seed: int, n_threads: int) -> MachineState:
         """Scale the rows and start the threads."""
         return self.state(self.setting.prepare(X, weight, seed, n_threads))
+
+    def fit(
+        self, data: Any, gradients: Gradients, sample: RowSample, rng: np.random.Generator
+    ) -> list[FittedTerm]:
+        """Fit one expansion: that of the kernel whose stage decreases the penalized loss most.
+
+        With several kernels, the function is a sum of one function for each, ``F = start + Σ_k
+        f_k``, and the fit minimizes ``Σ_i w_i loss_i(F) + ½ λ Σ_k |f_k|²``.  In each stage, every
+        kernel proposes the stage that it would make alone, given the function so far; the proposal
+        with the largest ``½ g'H⁻¹g`` of SY2006, eq. (21), is added.  This is block coordinate
+        descent with the Gauss-Southwell rule, and converges to the machine with the sum of the
+        kernels (multiple kernel learning, which section 5 names as future work).
+        """
+        problems = data.problems(self.setting, gradients, sample)
+        # All draw the same random numbers, so that the order of the kernels has no effect.
+        steps = [self.step(data, problem, copy.deepcopy(rng)) for problem in problems]
+        return data.propose(problems, steps)
+
+    @abstractmethod
+    def step(self, data: Any, problem: StageProblem, rng: np.random.Generator) -> Descending:
+        """The stage of one kernel."""
 
     def for_members(
         self, data: MachineState, n_members: int, choose_penalty: PenaltyChoice | None
@@ -153,24 +176,22 @@ class BlockLearner(KernelLearner):
 
     name: ClassVar[str] = "block"
 
-    def fit(
-        self, data: MachineState, gradients: Gradients, sample: RowSample, rng: np.random.Generator
-    ) -> list[FittedTerm]:
+    def step(
+        self, data: MachineState, problem: StageProblem, rng: np.random.Generator
+    ) -> Descending:
         """Fit one expansion in the rows of a block."""
-        problem = data.problem(self.setting, *data.seen(gradients, sample))
-        alpha = data.component(problem.kernel, problem.n_outputs).alpha
-        dual_residual = problem.weighted_gradient - problem.regularization * alpha
+        dual_residual = problem.weighted_gradient - problem.regularization * problem.so_far.alpha
         rows = self._rows(dual_residual, problem.weight, rng)
         b = len(rows)
         require_memory(32.0 * b * b, data.workspace.memory, f"a block of {b} rows")
         # The dual problem of a block takes the function for that of one kernel.
         if problem.is_newton or self.setting.kernels:
-            return data.propose(unspoilt(self._newton_step(data, problem, rows), problem))
+            return optimal_step(data, problem, rows, _PATIENCE)
         if problem.gradients.hessian is None:
             seen = slice(None) if problem.weight is None else problem.weight > 0
             data.note_residual(dual_residual[seen])  # rows outside the sample have no target
         step = self._dual_step(data, problem, rows, dual_residual[rows])
-        return data.propose(unspoilt(step, problem, data.gained(problem)))
+        return unspoilt(step, problem, problem.gained)
 
     def _dual_step(
         self, data: MachineState, problem: StageProblem, rows: Ints, dual_residual: Floats
@@ -182,19 +203,11 @@ class BlockLearner(KernelLearner):
         K = evaluate(kernel, points, points, data.workspace.team)
         D = problem.regularization / w
         weights = solve_shifted(K, D, dual_residual / w, data.workspace.team)
-        data.refine_precision(kernel, rows, weights)
+        data.refine_precision(problem, rows, weights)
         gram = data.workspace.gram(kernel, None, rows)
         weights = array_api.like(weights, data.workspace.X, "float64")
         outputs = array_api.to_numpy(gram.times(weights))
         return data.step_of(problem, rows, array_api.to_numpy(weights), outputs)
-
-    def _newton_step(self, data: MachineState, problem: StageProblem, rows: Ints) -> Descending:
-        """The weights of a block that are optimal on all rows."""
-        data.expect_descent(1 if len(rows) == problem.n_rows else _PATIENCE)
-        system, a = StageSolver().solved(data, problem, rows)
-        if data.meets_corners(problem, rows):
-            return StageSolver().at_corners(data, problem, rows)
-        return data.step_of(problem, rows, a, system.outputs(a))
 
     def _rows(self, residual: Floats, weight: Floats | None, rng: np.random.Generator) -> Ints:
         """The rows of a block, ascending; half uniform, half by the squares of the residual."""

@@ -16,7 +16,6 @@ import numpy as np
 
 from hilboost.core.base_model import Stage
 from hilboost.core.capabilities import Capabilities
-from hilboost.core.dtypes import Floats
 from hilboost.core.errors import DataWarning, warn_caller
 from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
@@ -25,6 +24,7 @@ from hilboost.kernels import Kernel
 from hilboost.kernels.gram import require_memory
 from hilboost.learners.kernel_machine.basis import COLUMNS_HELD, KEPT_BYTES, refuse_many_rows
 from hilboost.learners.kernel_machine.config import KernelMachineConfig, Workspace
+from hilboost.learners.kernel_machine.descending import Descending
 from hilboost.learners.kernel_machine.kernel_learner import KernelLearner
 from hilboost.learners.kernel_machine.problem import StageProblem
 from hilboost.learners.kernel_machine.sparse import SparseLearner
@@ -75,38 +75,43 @@ class NestedLearner(KernelLearner):
         self, data: NestedState, gradients: Gradients, sample: RowSample, rng: np.random.Generator
     ) -> list[FittedTerm]:
         """Fit one expansion, in the basis vectors of the present machine."""
-        gradients, weight = data.seen(gradients, sample)
         if data.steps is None:
-            data.steps = self._first_steps(data, gradients, weight, rng)
-        steps = data.steps
-        problem = StageProblem(steps.kernel, steps.regularization, gradients, weight)
-        return data.propose(steps.step(data, problem))
+            data.n_effective = self._n_basis(data.workspace)
+        return super().fit(data, gradients, sample, rng)
+
+    def step(
+        self, data: NestedState, problem: StageProblem, rng: np.random.Generator
+    ) -> Descending:
+        """The next step on the present machine."""
+        if data.steps is None:
+            data.steps = self._first_steps(data, problem, rng)
+        return data.steps.step(data, replace(problem, regularization=data.steps.regularization))
 
     def _first_steps(
-        self,
-        data: NestedState,
-        gradients: Gradients,
-        weight: Floats | None,
-        rng: np.random.Generator,
+        self, data: NestedState, problem: StageProblem, rng: np.random.Generator
     ) -> Steps:
-        """Choose kernel and basis, and the steps that suit the curvature."""
-        sparse = self.sparse
-        subset = sparse.subset(weight, len(gradients.negative_gradient), rng)
-        if sparse.selection == "forward" and sparse.n_candidates is None:
-            refuse_many_rows(len(subset))
-        n_basis = fitting(sparse, len(subset), data.workspace.memory)
-        data.n_effective = n_basis
-        problem = data.problem(self.setting, gradients, weight)
+        """Choose λ and the basis, and the steps that suit the curvature."""
+        n_basis = int(data.n_effective)
+        subset = self.sparse.subset(problem.weight, problem.n_rows, rng)
         if self.regularize is not None:
             regularization = self.regularize(data.workspace, problem.kernel, n_basis)
             data.penalize(regularization)
             problem = replace(problem, regularization=regularization)
-        limited = replace(sparse, n_basis=n_basis)
+        limited = replace(self.sparse, n_basis=n_basis)
         rows = limited.choose_basis(data.workspace, problem, subset, rng)
         kind: type[Steps] = Newton if problem.n_outputs == 1 else QuasiNewton
-        if gradients.hessian is None:
+        if problem.gradients.hessian is None:
             kind = ClosedForm
-        return kind(data, problem, rows, sparse.stage_solver, self.tol, self.max_iter)
+        return kind(data, problem, rows, self.tol, self.max_iter)
+
+    def _n_basis(self, workspace: Workspace) -> int:
+        """Number of basis vectors that fit into the memory budget."""
+        sparse, weight = self.sparse, workspace.weight
+        m = workspace.n_rows if weight is None else int(np.count_nonzero(weight > 0))
+        m = m if sparse.subset_size is None else min(m, sparse.subset_size)
+        if sparse.selection == "forward" and sparse.n_candidates is None:
+            refuse_many_rows(m)
+        return fitting(sparse, m, workspace.memory)
 
 
 def fitting(sparse: SparseLearner, m: int, memory: float) -> int:

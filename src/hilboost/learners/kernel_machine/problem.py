@@ -129,12 +129,24 @@ class StageProblem:
     one, or a bound), and ``f`` the part of the ensemble that lies in the kernel's space.
     """
 
-    kernel: Kernel
+    so_far: Component  # f
     regularization: float  # λ
     gradients: Gradients  # of the distinct rows
     weight: Floats | None  # (n,) float64 or None: sample weights; zero for rows outside the sample
     # the loss itself, if the gradients belong to a smoothed version of a loss with corners
     corners: CornerRows | None = None
+    place: int = 0  # of the kernel among those that propose stages
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel of the stage."""
+        return self.so_far.kernel
+
+    @property
+    def alone(self) -> StageProblem:
+        """The problem without the ensemble so far, whose norm is not penalized then."""
+        zero = Component.zero(self.kernel, self.n_rows, self.n_outputs)
+        return replace(self, so_far=zero)
 
     @property
     def n_rows(self) -> int:
@@ -190,6 +202,29 @@ class StageProblem:
             return bound
         return 1.0 if hessian is None else max(float(hessian.max()), 1e-12)
 
+    @property
+    def gained(self) -> Floats:
+        """Decrease of the penalized squared error by the stages so far, (r,).
+
+        A step that descends on the dual may increase the error, but not above that of the constant.
+        """
+        function, alpha = self.so_far.function, self.so_far.alpha
+        w = 1.0 if self.weight is None else self.weight[:, None]
+        gained: Floats = w * function * (0.5 * function + self.gradients.negative_gradient)
+        return (gained - 0.5 * self.regularization * alpha * function).sum(axis=0)
+
+    def penalty(self, basis: Ints, change: Change) -> Floats:
+        """The penalty of the function after a change at a basis (D,), (r,)."""
+        before = (self.so_far.alpha * self.so_far.function).sum(axis=0)
+        middle = self.so_far.function[basis] + 0.5 * change.outputs[basis]
+        own = (change.weights * middle).sum(axis=0)
+        return 0.5 * self.regularization * before + self.regularization * own
+
+    def penalty_slope(self, basis: Ints, change: Change, step: Change) -> Floats:
+        """The slope of the penalty along a step after a change, (r,)."""
+        function = self.so_far.function[basis] + change.outputs[basis]
+        return self.regularization * (step.weights * function).sum(axis=0)
+
 
 @dataclass(frozen=True, eq=False)
 class Change:
@@ -211,42 +246,23 @@ class Change:
         return Change(self.weights + length * step.weights, self.outputs + length * step.outputs)
 
 
-@dataclass(frozen=True, eq=False)
-class Penalty:
-    """The penalty of the function after a change."""
-
-    regularization: float
-    basis: Ints  # (D,) int64: distinct rows
-    function: Floats  # (D, r) float64: values of the penalized function so far at the basis
-    so_far: Floats  # (r,) float64: the penalty before the change
-
-    def value(self, change: Change) -> Floats:
-        """The penalty, (r,)."""
-        middle = self.function + 0.5 * change.outputs[self.basis]
-        return self.so_far + self.regularization * (change.weights * middle).sum(axis=0)
-
-    def slope(self, change: Change, step: Change) -> Floats:
-        """Its slope along a step, (r,)."""
-        function = self.function + change.outputs[self.basis]
-        return self.regularization * (step.weights * function).sum(axis=0)
-
-
 Newton = Callable[[StageProblem, Change], Change]
 
 
-def minimizer(
-    problem: StageProblem, rows: CornerRows, penalty: Penalty, newton: Newton, multipliers: Floats
-) -> Change:
-    """The change that minimizes the penalized loss over the span of the basis.
+def minimizer(problem: StageProblem, basis: Ints, newton: Newton) -> Change:
+    """The change that minimizes a loss with corners over the span of a basis (D,), penalized.
 
-    It begins with Newton's step of a problem and a first guess of the multipliers (n, r).
+    ``newton`` takes Newton's steps of problems with smooth corners.
     """
-    change, width = Change.none(problem, len(penalty.basis)), rows.width
+    rows = problem.corners
+    assert rows is not None
+    change, width = Change.none(problem, len(basis)), rows.width
+    multipliers = rows.multipliers(problem.so_far.alpha, problem.regularization)
     for _ in range(_MOST_WIDTHS):
-        change = _smooth_minimizer(problem, rows, penalty, newton, change, multipliers, width)
+        change = _smooth_minimizer(problem, basis, newton, change, multipliers, width)
         left = rows.left(change.outputs)
         multipliers = rows.slopes(left, multipliers, width)
-        total = rows.loss(left) + penalty.value(change)
+        total = rows.loss(left) + problem.penalty(basis, change)
         if (rows.gap(left, multipliers) <= _GAP * total).all():
             break
         width = _FALL_OF_WIDTH * width
@@ -255,24 +271,26 @@ def minimizer(
 
 def _smooth_minimizer(
     problem: StageProblem,
-    rows: CornerRows,
-    penalty: Penalty,
+    basis: Ints,
     newton: Newton,
     change: Change,
     multipliers: Floats,
     width: Floats,
 ) -> Change:
     """Newton's method with halved steps, for every output by itself."""
+    rows = problem.corners
+    assert rows is not None
 
     def objective(change: Change) -> Floats:
         loss = rows.smooth_loss(rows.left(change.outputs), multipliers, width)
-        return loss + penalty.value(change)
+        return loss + problem.penalty(basis, change)
 
     for _ in range(_MOST_STEPS):
         gradients = rows.gradients(rows.left(change.outputs), multipliers, width)
         here = replace(problem, gradients=gradients)
         step = newton(here, change)
-        slope = (here.weighted_gradient * step.outputs).sum(axis=0) - penalty.slope(change, step)
+        slope = (here.weighted_gradient * step.outputs).sum(axis=0)
+        slope -= problem.penalty_slope(basis, change, step)
         before = objective(change)
         length = np.where(slope > _LEAST_SLOPE * np.abs(before), 1.0, 0.0)
         for _ in range(_MOST_HALVINGS):

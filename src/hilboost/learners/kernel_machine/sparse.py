@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -15,20 +16,20 @@ from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
-from hilboost.kernels import Kernel
 from hilboost.kernels.gram import evaluate, require_memory
 from hilboost.learners.kernel_machine.basis import COLUMNS_HELD, Problem, refuse_many_rows, select
 from hilboost.learners.kernel_machine.config import KernelMachineConfig, Workspace
 from hilboost.learners.kernel_machine.conjugate_gradients import ConjugateGradients, largest_norm
 from hilboost.learners.kernel_machine.descending import Descending, unspoilt
-from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.learners.kernel_machine.kernel_learner import KernelLearner
 from hilboost.learners.kernel_machine.problem import StageProblem
 from hilboost.learners.kernel_machine.stage_system import (
     ReweightedStages,
-    StageSolver,
+    StageSystem,
+    optimal_step,
     require_kept,
     require_squared_error,
+    step_to_corners,
 )
 from hilboost.learners.kernel_machine.state import MachineRecord, MachineState
 
@@ -69,7 +70,7 @@ def refit(state: MachineState, problem: StageProblem, iterations: int) -> Descen
     far.
     """
     workspace, lam = state.workspace, problem.regularization
-    component = state.component(problem.kernel, problem.n_outputs)
+    component = problem.so_far
     rows = component.basis
     m = len(rows)
     needed = 32.0 * m * m
@@ -132,11 +133,6 @@ class SparseLearner(KernelLearner):
 
     name: ClassVar[str] = "sparse"
 
-    @property
-    def stage_solver(self) -> StageSolver:
-        """Sets up and solves the systems of stages."""
-        return StageSolver(self.penalty == "ensemble", self.cg_iterations)
-
     def state(self, workspace: Workspace) -> SparseState:
         """The state before the first stage."""
         return SparseState(workspace)
@@ -145,48 +141,47 @@ class SparseLearner(KernelLearner):
         self, data: SparseState, gradients: Gradients, sample: RowSample, rng: np.random.Generator
     ) -> list[FittedTerm]:
         """Fit one expansion; with ``reweight`` also the changes of the earlier ones."""
-        if self.reweight:
-            require_squared_error(gradients, sample)
-        problem = data.problem(self.setting, *data.seen(gradients, sample))
+        if not self.reweight:
+            return super().fit(data, gradients, sample, rng)
+        require_squared_error(gradients, sample)
+        super().fit(data, gradients, sample, rng)
+        return data.shown(*data.reweighted())
+
+    def step(
+        self, data: MachineState, problem: StageProblem, rng: np.random.Generator
+    ) -> Descending:
+        """Fit one expansion in chosen basis vectors."""
         joint = self._joint_stage(data, problem, rng)
         if joint is not None:
-            return data.propose(joint)
+            return joint
         subset = self.subset(problem.weight, problem.n_rows, rng)
-        problem = self._with_best_scale(data, problem, subset)
-        solver = self._solver(data, problem)
-        rows = self.choose_basis(data.workspace, problem, subset, rng, solver.reserved)
-        start = None
+        reserved = self._reserved(data, problem)
+        problem = self._with_best_scale(data, problem, subset, reserved)
+        rows = self.choose_basis(data.workspace, problem, subset, rng, reserved)
+        solve = StageSystem.solve
         if self.solver == "conjugate_gradient":
             # Step 2(a): the machine that is fitted to the subset alone.
-            alone = replace(solver, penalizes_ensemble=False)
-            start = alone.system(data, problem, rows, subset).solve()
-        system, a = solver.solved(data, problem, rows, start)
-        if problem.is_newton:
-            is_whole = self.subset_size is None and len(rows) == problem.n_rows
-            data.expect_descent(1 if is_whole else max(_PATIENCE, 1 + (self.refit_every or 0)))
-        if data.meets_corners(problem, rows):
-            return data.propose(solver.at_corners(data, problem, rows))
-        outputs = system.outputs(a)
-        if self.reweight:
-            model = data.workspace.expansion(problem.kernel, rows, a)
-            return data.propose(*data.reweighted(model, outputs, problem))
-        step = data.step_of(problem, rows, a, outputs, of_ensemble=self.penalty == "ensemble")
-        return data.propose(unspoilt(step, problem))
+            of_subset = StageSystem.of(data.workspace, problem.alone, rows, subset, reserved)
+            solve = partial(
+                StageSystem.improve, start=of_subset.solve(), iterations=self.cg_iterations
+            )
+        patience = max(_PATIENCE, 1 + (self.refit_every or 0))
+        return optimal_step(data, problem, rows, patience, solve, reserved)
 
     def _joint_stage(
-        self, data: SparseState, problem: StageProblem, rng: np.random.Generator
+        self, data: MachineState, problem: StageProblem, rng: np.random.Generator
     ) -> Descending | None:
         """A stage with all basis vectors so far, if it is its turn; at corners, with new ones."""
         if self.refit_every is None or (data.record.n_stages + 1) % (self.refit_every + 1) != 0:
             return None
-        used = data.component(problem.kernel, problem.n_outputs).basis
+        used = problem.so_far.basis
         products = problem.n_rows * float(len(used) + self.n_basis) ** 2
         if problem.corners is not None and products <= _MOST_AT_CORNERS:
             others = np.setdiff1d(self.subset(problem.weight, problem.n_rows, rng), used)
             if len(others):
                 added = self.choose_basis(data.workspace, problem, others, rng)
                 used = np.union1d(used, added)
-            return StageSolver().at_corners(data, problem, used)
+            return step_to_corners(data, problem, used)
         if not len(used):
             return None
         return unspoilt(refit(data, problem, self.cg_iterations), problem)
@@ -226,29 +221,32 @@ class SparseLearner(KernelLearner):
         )
         return subset[select(self.selection, candidates, self.n_basis, rng)]
 
-    def _solver(self, data: SparseState, problem: StageProblem) -> StageSolver:
-        """The solver, beside what reweighting keeps of all stages including this one."""
+    def _reserved(self, data: MachineState, problem: StageProblem) -> float:
+        """Bytes that reweighting keeps of all stages including this one."""
         if not self.reweight:
-            return self.stage_solver
+            return 0.0
         before = data.record.own or ReweightedStages.of(problem)
-        kept = require_kept(data.workspace, problem.n_outputs, 1 + len(before.rows))
-        return replace(self.stage_solver, reserved=kept)
+        return require_kept(data.workspace, problem.n_outputs, 1 + len(before.rows))
 
     def _with_best_scale(
-        self, data: SparseState, problem: StageProblem, subset: Ints
+        self, data: MachineState, problem: StageProblem, subset: Ints, reserved: float
     ) -> StageProblem:
         """The problem with the multiple of the length scales that has the highest gain."""
+        candidates = [problem]
+        if self.length_scale_factors:
+            kernels = data.stretched(problem.kernel, self.length_scale_factors)
+            parts = [data.component(kernel, problem.n_outputs) for kernel in kernels]
+            candidates = [replace(problem, so_far=part) for part in parts]
+        if self.penalty == "stage":
+            candidates = [one.alone for one in candidates]
         if not self.length_scale_factors:
-            return problem
+            return candidates[0]
         scored = subset[:: max(1, len(subset) // _ROWS_OF_GAINS)]
         basis = scored[:: max(1, len(scored) // min(self.n_basis, _BASIS_OF_GAINS))]
-        candidates = [
-            replace(problem, kernel=kernel)
-            for kernel in data.stretched(problem.kernel, self.length_scale_factors)
-        ]
-        solver = self._solver(data, problem)
-        gains = [solver.system(data, one, basis, scored).gain() for one in candidates]
-        return candidates[int(np.argmax(gains))]
+        systems = (
+            StageSystem.of(data.workspace, one, basis, scored, reserved) for one in candidates
+        )
+        return candidates[int(np.argmax([system.gain() for system in systems]))]
 
 
 class SparseState(MachineState):
@@ -266,16 +264,10 @@ class SparseState(MachineState):
             self.note(own=record.own.restored(restored))
         return restored
 
-    def stretched(self, kernel: Kernel, factors: tuple[float, ...]) -> list[Kernel]:
-        """The kernel with multiples of its length scales; the objects of known ones."""
-        kernels = [kernel if factor == 1 else kernel.stretched(factor) for factor in factors]
-        return [self.known(one) or one for one in kernels]
-
-    def reweighted(
-        self, model: KernelExpansion, outputs: Floats, problem: StageProblem
-    ) -> list[Descending]:
-        """A new stage with its weight, and the earlier ones with the change of theirs."""
-        before = self.record.own or ReweightedStages.of(problem)
-        own, steps = before.after(model, outputs, problem)
+    def reweighted(self) -> list[Descending]:
+        """The proposed stage with its weight, and the earlier ones with the change of theirs."""
+        assert self.best is not None
+        before = self.record.own or ReweightedStages.of(self.best)
+        own, steps = before.after(self.proposed[0], self.best)
         self.note(own=own)
         return steps

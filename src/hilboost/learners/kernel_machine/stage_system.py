@@ -5,7 +5,7 @@ A stage has a few basis vectors, whose weights are optimal on all rows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
@@ -22,9 +22,9 @@ from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
 from hilboost.kernels.gram import Gram, evaluate, require_memory
 from hilboost.learners.kernel_machine.config import Workspace
-from hilboost.learners.kernel_machine.descending import Descending
+from hilboost.learners.kernel_machine.descending import Descending, unspoilt
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
-from hilboost.learners.kernel_machine.problem import Change, StageProblem
+from hilboost.learners.kernel_machine.problem import Change, StageProblem, minimizer
 from hilboost.learners.kernel_machine.state import MachineState
 
 BYTES_BESIDE = 2.0**27  # for blocks of kernel values
@@ -43,6 +43,32 @@ class StageSystem:
     g: Array  # (D, r)
     K_DD: Array  # (D, D)
     regularization: float
+
+    @classmethod
+    def of(
+        cls,
+        workspace: Workspace,
+        problem: StageProblem,
+        rows: Ints,  # (D,) int64: basis vectors
+        on: Ints | None = None,  # (m,) int64: rows to sum over; by default all
+        reserved: float = 0.0,  # bytes of the memory budget that others use
+    ) -> StageSystem:
+        """``H`` and ``g`` of SY2006, eq. (21)."""
+        kernel, lam, D, W = problem.kernel, problem.regularization, len(rows), problem.curvature
+        n_systems = 1 if W is None else W.shape[1]
+        needed = 8.0 * D * D * (3 if n_systems == 1 else 2 + problem.n_outputs) + reserved
+        require_memory(needed + BYTES_BESIDE, workspace.memory, f"a stage of {D} basis vectors")
+        gram = workspace.gram(kernel, on, rows, workspace.memory - needed)
+        right = problem.weighted_gradient
+        if on is not None:
+            right, W = right[on], None if W is None else W[on]
+        columns = [None] if W is None else [array_api.like(w, workspace.X, "float64") for w in W.T]
+        right = array_api.like(right, workspace.X, "float64")
+        sums = [gram.sums(w, None if k else right) for k, w in enumerate(columns)]
+        points = array_api.cast(workspace.X[rows], "float64")
+        K_DD = evaluate(kernel, points, points, workspace.team)
+        so_far = array_api.like(problem.so_far.function[rows], workspace.X, "float64")
+        return cls(gram, [total for total, _ in sums], sums[0][1] - lam * so_far, K_DD, lam)
 
     def _hessians(self) -> list[Array]:
         return [total + self.regularization * self.K_DD for total in self.grams]
@@ -75,81 +101,52 @@ class StageSystem:
         return array_api.to_numpy(self.gram.times(array_api.like(a, self.gram.A, "float64")))
 
 
-@dataclass(frozen=True)
-class StageSolver:
-    """Sets up the systems of stages, and solves them."""
+def solved(
+    state: MachineState,
+    problem: StageProblem,
+    rows: Ints,  # (D,) int64: basis vectors
+    solve: Callable[[StageSystem], Floats] = StageSystem.solve,
+    reserved: float = 0.0,  # bytes of the memory budget that others use
+) -> tuple[StageSystem, Floats]:
+    """A system and its weights (D, r), in double precision if single is inaccurate."""
+    system = StageSystem.of(state.workspace, problem, rows, reserved=reserved)
+    a = solve(system)
+    if state.refine_precision(problem, rows, a):
+        system = StageSystem.of(state.workspace, problem, rows, reserved=reserved)
+        a = solve(system)
+    return system, a
 
-    # whether the norm of the whole function is penalized (SY2006, eq. 12, µ = λ), or that of the
-    # stage alone.
-    penalizes_ensemble: bool = True
-    iterations: int = 50  # steps of conjugate gradients, if they are wanted
-    reserved: float = 0.0  # bytes of the memory budget that others use
 
-    def system(
-        self,
-        state: MachineState,
-        problem: StageProblem,
-        rows: Ints,  # (D,) int64: basis vectors
-        on: Ints | None = None,  # (m,) int64: rows to sum over; by default all
-    ) -> StageSystem:
-        """``H`` and ``g`` of SY2006, eq. (21)."""
-        workspace, kernel, D = state.workspace, problem.kernel, len(rows)
-        W = problem.curvature
-        n_systems = 1 if W is None else W.shape[1]
-        needed = 8.0 * D * D * (3 if n_systems == 1 else 2 + problem.n_outputs)
-        needed += self.reserved
-        require_memory(needed + BYTES_BESIDE, workspace.memory, f"a stage of {D} basis vectors")
-        gram = workspace.gram(kernel, on, rows, workspace.memory - needed)
-        right = problem.weighted_gradient
-        if on is not None:
-            right, W = right[on], None if W is None else W[on]
-        columns = [None] if W is None else [array_api.like(w, workspace.X, "float64") for w in W.T]
-        right = array_api.like(right, workspace.X, "float64")
-        sums = [gram.sums(w, None if k else right) for k, w in enumerate(columns)]
-        g: Array = sums[0][1]
-        points = array_api.cast(workspace.X[rows], "float64")
-        K_DD = evaluate(kernel, points, points, workspace.team)
-        if self.penalizes_ensemble:
-            function = state.component(kernel, problem.n_outputs).function[rows]
-            g = g - problem.regularization * array_api.like(function, workspace.X, "float64")
-        return StageSystem(gram, [total for total, _ in sums], g, K_DD, problem.regularization)
+def optimal_step(
+    state: MachineState,
+    problem: StageProblem,
+    rows: Ints,  # (D,) int64: basis vectors
+    patience: int,  # with Newton's steps on a part of the rows
+    solve: Callable[[StageSystem], Floats] = StageSystem.solve,
+    reserved: float = 0.0,
+) -> Descending:
+    """The step whose weights are optimal on all rows; arguments are those of :func:`solved`."""
+    system, a = solved(state, problem, rows, solve, reserved)
+    if problem.is_newton:
+        state.expect_descent(1 if len(rows) == problem.n_rows else patience)
+    if state.meets_corners(problem, rows):
+        return step_to_corners(state, problem, rows)
+    return unspoilt(state.step_of(problem, rows, a, system.outputs(a)), problem)
 
-    def solved(
-        self,
-        state: MachineState,
-        problem: StageProblem,
-        rows: Ints,  # (D,) int64
-        # (D, r) float64: start of conjugate gradients; by default, the solution is exact
-        start: Floats | None = None,
-    ) -> tuple[StageSystem, Floats]:
-        """A system and its weights (D, r), in double precision if single is inaccurate."""
-        system = self.system(state, problem, rows)
-        a = self._weights(system, start)
-        if state.refine_precision(problem.kernel, rows, a):
-            system = self.system(state, problem, rows)
-            a = self._weights(system, start)
-        return system, a
 
-    def at_corners(self, state: MachineState, problem: StageProblem, rows: Ints) -> Descending:
-        """The step to the minimum of a loss with corners over the span of basis vectors."""
+def step_to_corners(state: MachineState, problem: StageProblem, rows: Ints) -> Descending:
+    """The step to the minimum of a loss with corners over the span of basis vectors."""
 
-        def newton(now: StageProblem, change: Change) -> Change:
-            system = self.system(state, now, rows)
-            moved = problem.regularization * change.outputs[rows]
-            g = system.g - array_api.like(moved, system.g)
-            a = replace(system, g=g).solve()
-            return Change(a, system.outputs(a))
+    def newton(now: StageProblem, change: Change) -> Change:
+        system = StageSystem.of(state.workspace, now, rows)
+        moved = problem.regularization * change.outputs[rows]
+        g = system.g - array_api.like(moved, system.g)
+        a = replace(system, g=g).solve()
+        return Change(a, system.outputs(a))
 
-        function = state.component(problem.kernel, problem.n_outputs).function[rows]
-        if not self.penalizes_ensemble:
-            function = np.zeros_like(function)
-        change = state.at_corners(problem, rows, newton, function)
-        of_ensemble = self.penalizes_ensemble
-        step = state.step_of(problem, rows, change.weights, change.outputs, of_ensemble=of_ensemble)
-        return replace(step, is_minimizer=True)
-
-    def _weights(self, system: StageSystem, start: Floats | None) -> Floats:
-        return system.solve() if start is None else system.improve(start, self.iterations)
+    change = minimizer(problem, rows, newton)
+    step = state.step_of(problem, rows, change.weights, change.outputs)
+    return replace(step, is_minimizer=True)
 
 
 def minimize_quotient(H: Floats, g: Floats, start: Floats, iterations: int) -> Floats:
@@ -265,12 +262,10 @@ class ReweightedStages:
         return replace(self, models=tuple(models))
 
     def after(
-        self, model: KernelExpansion, outputs: Floats, problem: StageProblem
+        self, step: Descending, problem: StageProblem
     ) -> tuple[ReweightedStages, list[Descending]]:
-        """Add a stage; also return it with its weight by (27), and the others with their changes.
-
-        ``outputs`` (n, r) are its values on the training rows.
-        """
+        """Add a stage; return it with its weight by (27), and the others with their changes."""
+        model, outputs = step.term.model, step.outputs
         assert model.rows is not None
         weight, before = problem.weight, list(zip(self.models, self.outputs, strict=True))
         root = np.ones(problem.n_rows) if weight is None else np.sqrt(weight)
@@ -290,11 +285,12 @@ class ReweightedStages:
             (*self.outputs, outputs),
             (*self.models, model),
         )
-        stages, coefficients = [(model, outputs), *before], [own, *changes]
-        return made, [
+        weighted = replace(step, term=replace(step.term, coefficient=own), slope=0.0, curvature=0.0)
+        changed = [
             Descending(Term(one, slice(0, problem.n_outputs), by), outputs=values)
-            for (one, values), by in zip(stages, coefficients, strict=True)
+            for (one, values), by in zip(before, changes, strict=True)
         ]
+        return made, [weighted, *changed]
 
 
 def _inner_product(
@@ -304,11 +300,6 @@ def _inner_product(
     if old.kernel is not new.kernel:
         return 0.0
     return float(new.weights[:, column] @ outputs[new.rows, column])
-
-
-def origins(n_stages: int) -> list[int]:
-    """For each term of reweighted stages, the number of the stage whose model it multiplies."""
-    return [origin for stage in range(n_stages) for origin in (stage, *range(stage))]
 
 
 def require_kept(workspace: Workspace, n_outputs: int, n_stages: int) -> float:

@@ -17,7 +17,7 @@ from hilboost.learners.kernel_machine.config import Workspace
 from hilboost.learners.kernel_machine.descending import Descending
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.learners.kernel_machine.problem import StageProblem
-from hilboost.learners.kernel_machine.stage_system import StageSolver, StageSystem
+from hilboost.learners.kernel_machine.stage_system import StageSystem
 from hilboost.learners.kernel_machine.state import MachineState
 
 _FEWEST = 50  # basis vectors of the smallest nested machine
@@ -37,13 +37,11 @@ class Steps(ABC):
         state: MachineState,
         problem: StageProblem,
         rows: Ints,  # (D,): the basis
-        solver: StageSolver,
         tol: float,
         max_iter: int,
     ) -> None:
         self.kernel, self.regularization = problem.kernel, problem.regularization
-        self.rows, self.solver = rows, solver
-        self.tol, self.max_iter = tol, max_iter
+        self.rows, self.tol, self.max_iter = rows, tol, max_iter
         self.is_done = False  # whether all machines are finished
         # Sizes of the machines that are not finished; the first is that of the present one.
         self.sizes = self.begin(state, problem)
@@ -77,7 +75,7 @@ class Steps(ABC):
 
     def factored(self, state: MachineState, problem: StageProblem) -> tuple[StageSystem, Floats]:
         """The system of the whole basis, and the Cholesky factor of ``H``."""
-        system = self.solver.system(state, problem, self.rows)
+        system = StageSystem.of(state.workspace, problem, self.rows)
         H = array_api.to_numpy(system.grams[0] + self.regularization * system.K_DD)
         return system, array_api.cholesky(H)
 
@@ -101,7 +99,7 @@ class ClosedForm(Steps):
         self._gram = system.gram
         self._half = array_api.solve_lower(self._factor, array_api.to_numpy(system.g))
         whole = array_api.solve_lower(self._factor, self._half + 0.0, transposed=True)
-        if state.refine_precision(self.kernel, self.rows, whole):
+        if state.refine_precision(problem, self.rows, whole):
             return self.begin(state, problem)
         self._before = self._half[:0]
         D = len(self.rows)
@@ -161,16 +159,15 @@ class Iterative(Steps):
     def step(self, state: MachineState, problem: StageProblem) -> Descending:
         """The next step on the present machine, in double precision if single is inaccurate."""
         direction = self.direction(state, problem)
-        if state.refine_precision(self.kernel, self.rows[: len(direction.a)], direction.a):
+        if state.refine_precision(problem, self.rows[: len(direction.a)], direction.a):
             self.use_basis(state.workspace)
             self.prepare(state, problem)
             direction = self.direction(state, problem)
         return self._descending(state, problem, direction)
 
-    def function(self, state: MachineState, problem: StageProblem, K_DD: Floats) -> Floats:
+    def function(self, problem: StageProblem, K_DD: Floats) -> Floats:
         """The function so far at the basis vectors of the present machine, (t, r)."""
-        so_far = state.component(self.kernel, problem.n_outputs)
-        rows = self.rows[: self.sizes[0]]
+        so_far, rows = problem.so_far, self.rows[: self.sizes[0]]
         return self._at_basis(so_far.function[rows], so_far.alpha[rows], K_DD)
 
     def _at_basis(self, values: Floats, weights: Floats, K_DD: Floats) -> Floats:
@@ -184,7 +181,7 @@ class Iterative(Steps):
         a, g, gram, K_DD = direction
         outputs = times(gram, a)
         model, weight = self.expansion(state.workspace, a), problem.weight
-        function = self.function(state, problem, K_DD)
+        function = self.function(problem, K_DD)
         own = self._at_basis(outputs[model.rows], a, K_DD)
         descent = float((g * a).sum())
         total = float(len(outputs)) if weight is None else float(weight.sum())
@@ -218,10 +215,9 @@ class Newton(Iterative):
 
     def direction(self, state: MachineState, problem: StageProblem) -> Direction:
         """``H⁻¹ g``; cost O(n t²)."""
-        of_loss = replace(self.solver, penalizes_ensemble=False)
-        system = of_loss.system(state, problem, self.rows[: self.sizes[0]])
+        system = StageSystem.of(state.workspace, problem.alone, self.rows[: self.sizes[0]])
         K_DD = array_api.to_numpy(system.K_DD)
-        penalty = self.regularization * self.function(state, problem, K_DD)
+        penalty = self.regularization * self.function(problem, K_DD)
         g = array_api.to_numpy(system.g) - penalty
         a = replace(system, g=array_api.like(g, system.g)).solve()
         return Direction(a, g, system.gram, K_DD)
@@ -249,7 +245,7 @@ class QuasiNewton(Iterative):
         t = self.sizes[0]
         negative = array_api.like(problem.weighted_gradient, self._gram.A, "float64")
         g = array_api.to_numpy(self._gram.transposed_times(negative, exactly=True))[:t]
-        g -= self.regularization * self.function(state, problem, self._K_DD)
+        g -= self.regularization * self.function(problem, self._K_DD)
         if self._last is not None:
             before, step = self._last
             taken = before - g

@@ -87,7 +87,7 @@ class KernelFinish:
         """The record of the kernels of the user's list, if there is one and a stage."""
         if not self.firsts or machine.choice is None:
             return None
-        found = machine.stage_kernels
+        found = machine.record.stage_kernels
         if found is None:
             found = StageKernels.of((machine.choice.kernel,), n_stages)
         return found.listed(self.firsts)

@@ -22,7 +22,6 @@ from hilboost.learners.kernel_machine.config import DIRECT_UP_TO, KernelMachineC
 from hilboost.learners.kernel_machine.full import FullLearner
 from hilboost.learners.kernel_machine.kernel_learner import BlockLearner
 from hilboost.learners.kernel_machine.nested import NestedLearner
-from hilboost.learners.kernel_machine.several import SeveralKernelsLearner
 from hilboost.learners.kernel_machine.sparse import SparseLearner
 from hilboost.reductions.rows import count_distinct
 from hilboost.rules import PenalizedLineSearch
@@ -197,23 +196,13 @@ def kernel_learner(p: KernelParameters, n: int, categorical: tuple[int, ...]) ->
     ------
     InvalidParameter, InvalidType
     """
-    if p.listed is None:
-        return _learner_of_one(p, n, categorical)
-    kernels = tuple(p.listed[k] for k in sorted(set(first_of_equals(p.listed))))
-    one = replace(p, kernel=kernels[0])
-    if len(kernels) == 1:
-        return _learner_of_one(one, n, categorical)
-    stages = _stages(one, n, len(kernels))
-    one = replace(one, stages=stages, reweight=False)  # which is for all kernels together
-    stage = _learner_of_one(one, n, categorical, len(kernels))
-    return SeveralKernelsLearner(stage.with_setting(kernels=kernels), p.reweight)
-
-
-def _learner_of_one(
-    p: KernelParameters, n: int, categorical: tuple[int, ...], n_kernels: int = 1
-) -> FullLearner | SparseLearner | BlockLearner:
-    """Create the learner of the stages of one of several kernels."""
-    config, stages = _config(p, categorical), _stages(p, n, n_kernels)
+    listed = p.listed or ()
+    kernels = tuple(listed[k] for k in sorted(set(first_of_equals(listed))))
+    if kernels:
+        p = replace(p, kernel=kernels[0])
+    config, stages = _config(p, categorical), _stages(p, n, max(1, len(kernels)))
+    if len(kernels) > 1:
+        config = replace(config, kernels=kernels)
     if stages == "full":
         return FullLearner(config, tolerance=p.tol)
     if stages == "block":
