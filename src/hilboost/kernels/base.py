@@ -145,7 +145,7 @@ class Kernel(ABC):
     def parameter_gradient(self, A: Array, W: Array) -> Floats:
         """Compute ``sum_ij W_ij ∂k(a_i, a_j)/∂t_p`` for symmetric ``W``.
 
-        Here, ``t`` are the ``log_parameters``.
+        Here, ``t`` are the ``log_parameters``.  Define this or :meth:`gram_and_gradient`.
 
         Parameters
         ----------
@@ -156,7 +156,9 @@ class Kernel(ABC):
         -------
         (p,) float64
         """
-        return np.empty(0)
+        if type(self).gram_and_gradient is Kernel.gram_and_gradient:
+            return np.empty(0)
+        return self.gram_and_gradient(A)[1](W)
 
     def gram_and_gradient(self, A: Array) -> tuple[Array, Callable[[Array], Floats]]:
         """Compute the Gram matrix, and what :meth:`parameter_gradient` returns for weights ``W``.
@@ -252,6 +254,9 @@ class LengthScales:
     def diag(self, A: Array) -> Array:
         """Ones."""
         return array_api.zeros((A.shape[0],), A, "float64") + 1.0
+
+    def _scaled(self, A: Array) -> Array:
+        return A / array_api.like(self.length_scale, A)
 
     def stretched(self, factor: float) -> Self:
         """Multiply the length scales by the factor."""

@@ -66,10 +66,6 @@ class ManhattanLaplace(LengthScales, Kernel):
             total = graph.add("Add", total, step) if total else step
         return graph.add("Exp", graph.add("Neg", total))
 
-    def parameter_gradient(self, A: Array, W: Array) -> Floats:
-        """``∂k/∂log length_scale_l = k |a_l - b_l| / length_scale_l``."""
-        return self.gram_and_gradient(A)[1](W)
-
     def gram_and_gradient(self, A: Array) -> tuple[Array, Callable[[Array], Floats]]:
         """Compute the values once."""
         K = self.block(A, A)
@@ -85,6 +81,3 @@ class ManhattanLaplace(LengthScales, Kernel):
             return by_scale if len(self.length_scale) > 1 else by_scale.sum(keepdims=True)
 
         return K, gradient
-
-    def _scaled(self, A: Array) -> Array:
-        return A / array_api.like(self.length_scale, A)

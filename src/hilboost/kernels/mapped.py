@@ -102,12 +102,8 @@ class Mapped(Kernel):
         kernel = self.kernel.with_log_parameters(theta[:p])
         return replace(self, kernel=kernel, matrix=np.reshape(theta[p:], self.matrix.shape))
 
-    def parameter_gradient(self, A: Array, W: Array) -> Floats:
-        """The kernel's, and ``A'G / length_scale`` for the gradient ``G`` of the mapped rows."""
-        return self.gram_and_gradient(A)[1](W)
-
     def gram_and_gradient(self, A: Array) -> tuple[Array, Callable[[Array], Floats]]:
-        """Compute the distances of the mapped rows once."""
+        """The kernel's, and ``A'G / length_scale`` for the gradient ``G`` of the mapped rows."""
         K, gradients = self.kernel.gram_and_gradients(self._image(A))
         centered = A - array_api.namespace(A).mean(A, axis=0)
 

@@ -146,15 +146,8 @@ class Stationary(LengthScales, Kernel):
         squares = _in_tiles(self._scaled(A), self._scaled(B))
         return lambda rows, columns: self.profile(squares(rows, columns))
 
-    def _scaled(self, A: Array) -> Array:
-        return A / array_api.like(self.length_scale, A)
-
-    def parameter_gradient(self, A: Array, W: Array) -> Floats:
-        """Use matrix products: ``sum_ij M_ij (z_i - z_j)² = 2 (z' diag(M1) z - z'Mz)``."""
-        return self.gram_and_gradient(A)[1](W)
-
     def gram_and_gradient(self, A: Array) -> tuple[Array, Callable[[Array], Floats]]:
-        """Compute the squared distances once."""
+        """Use matrix products: ``sum_ij M_ij (z_i - z_j)² = 2 (z' diag(M1) z - z'Mz)``."""
         K, gradients = self.gram_and_gradients(A)
         return K, lambda W: gradients(W)[0]
 

@@ -199,10 +199,6 @@ class TableKernel(Kernel):
     def _n_numeric(self) -> int:
         return 0 if self.numeric is None else len(self.numeric.log_parameters)
 
-    def parameter_gradient(self, A: Array, W: Array) -> Floats:
-        """Same as for the plain kernel, with fewer blocks of categories, which take the longest."""
-        return self.gram_and_gradient(A)[1](W)
-
     def gram_and_gradient(self, A: Array) -> tuple[Array, Callable[[Array], Floats]]:
         """Compute each factor once."""
         if self.numeric is None or self.categories is None:
