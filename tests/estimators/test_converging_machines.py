@@ -56,7 +56,7 @@ def test_the_search_goes_on_ahead_of_a_function_that_its_steps_would_raise():
     X, y, kernel = drawn(0)
     staged = Staged(machine(kernel, 1e-5), X, Target(y)).go(4)
     data, K = staged.data, kernel.block(X, X)
-    system, alpha = data.solvers[0].system, data.component(kernel, 1).alpha
+    system, alpha = data.systems[0], data.component(kernel, 1).alpha
     np.testing.assert_allclose(system.ahead.outputs, K @ system.ahead.weights, atol=1e-6)
     left = y - K @ (alpha + system.ahead.weights) - 1e-5 * (alpha + system.ahead.weights)
     np.testing.assert_allclose(system.progress.residual, left, atol=1e-6 * np.linalg.norm(y))

@@ -8,8 +8,8 @@ the dual residual ``b = w g / λ - α``, zero at the optimum.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -40,25 +40,26 @@ _MOST_ROUNDS = 10
 
 @dataclass(frozen=True, eq=False)
 class LinearSystem:
-    """A linear system without its matrix, and how far it is solved."""
+    """The system of a kernel without its matrix, which is computed again, and how far it is solved.
+
+    Newton's steps have a diagonal of their own in every stage, and no search.
+    """
 
     in_files: ClassVar[bool] = True
 
-    D: Floats  # (n,) float64: its diagonal is that of ``K`` and this one
-    tolerance: float  # largest column norm of the residual at which the system counts as solved
+    is_ill_conditioned: bool = False  # whether single precision is too coarse for λ
+    smallest: float | None = None  # entry of the first diagonal
+    # (n,) float64: the diagonal is that of ``K`` and this one; empty before the first bounded step
+    D: Floats = field(default_factory=lambda: np.empty(0))
+    tolerance: float = 0.0  # largest column norm of the residual at which the system is solved
     left: float = np.inf  # that of the present residual; infinite before the first step
     progress: Progress | None = None  # state of the search; ``None`` before the first step
     ahead: Change | None = None  # from the function so far to the search, if that is not a descent
+    is_solved: bool = False
 
-    @property
-    def is_solved(self) -> bool:
-        """Whether the residual is within the tolerance."""
-        return self.left <= self.tolerance
-
-    @property
-    def restarted(self) -> LinearSystem:
-        """The same system with another residual."""
-        return LinearSystem(self.D, self.tolerance)
+    def restarted(self, **changes: Any) -> LinearSystem:
+        """The system with another residual, and other fields."""
+        return replace(self, left=np.inf, progress=None, ahead=None, **changes)
 
 
 @dataclass(eq=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,7 +93,7 @@ class FullLearner(KernelLearner):
                 "stages='sparse'."
             )
         size = mean_diagonal(problem.kernel, data.workspace.X)
-        if len(data.solvers) == problem.place:
+        if len(data.systems) == problem.place:
             problem = data.settled(problem, diagonal_of(problem, size).min(axis=1))
         take = self._newton_step if problem.is_newton else self._bounded_step
         change = take(data, problem, size)
@@ -119,18 +119,14 @@ class FullLearner(KernelLearner):
         negative = problem.gradients.negative_gradient
         residual = negative / problem.curvature_bound - D * problem.so_far.alpha
         solver = self._solver(data, problem, D)
-        system = data.solvers[problem.place].system
-        if system is None or not np.array_equal(D[:, 0], system.D):
-            system = LinearSystem(D[:, 0], self.tolerance * largest_norm(residual))
+        system, norm = data.systems[problem.place], largest_norm(residual)
+        if not np.array_equal(D[:, 0], system.D):
+            system = system.restarted(D=D[:, 0], tolerance=self.tolerance * norm)
         if iterations is None:
             iterations = self._iterations(data)
         data.note_residual(residual)
         change, system = solver.advanced(system, residual, problem.so_far, iterations)
-        data.note_solver(
-            problem.place,
-            system=system,
-            is_solved=largest_norm(residual) <= system.tolerance,
-        )
+        data.note_system(problem.place, replace(system, is_solved=norm <= system.tolerance))
         return change
 
     def _iterations(self, data: FullState) -> int:
@@ -159,13 +155,13 @@ class FullLearner(KernelLearner):
         """The solver of all stages, set up for the smallest entry of the first diagonal."""
         place = problem.place
         if place not in data.equations:
-            record, workspace = data.solvers[place], data.workspace
+            system, workspace = data.systems[place], data.workspace
             if problem.corners is None:  # the Gram matrices of all kernels are kept
                 n_kernels = max(1, len(self.setting.kernels))
                 workspace = replace(workspace, memory=workspace.memory / n_kernels)
-            smallest = float(D.min()) if record.smallest is None else record.smallest
-            data.note_solver(place, smallest=smallest)
-            if self._is_direct(workspace, record.is_ill_conditioned):
+            smallest = float(D.min()) if system.smallest is None else system.smallest
+            data.note_system(place, replace(system, smallest=smallest))
+            if self._is_direct(workspace, system.is_ill_conditioned):
                 data.equations[place] = DirectSolver.of(workspace, problem.kernel)
             else:
                 gram, landmarks = self._gram(workspace, problem)
@@ -201,18 +197,6 @@ class FullLearner(KernelLearner):
         return gram, np.sort(rng.choice(n, m, replace=False, p=p))
 
 
-@dataclass(frozen=True, eq=False)
-class SolverRecord:
-    """The solver of the full stages of a kernel, whose matrices are computed again."""
-
-    in_files: ClassVar[bool] = True
-
-    system: LinearSystem | None = None  # of bounded steps
-    smallest: float | None = None  # entry of the first diagonal
-    is_ill_conditioned: bool = False  # whether single precision is too coarse for λ
-    is_solved: bool = False
-
-
 class FullState(MachineState):
     """The record of a fit, and the solvers of the systems of all rows."""
 
@@ -224,20 +208,18 @@ class FullState(MachineState):
         self._basis: NDArray | None = None  # that all stages share
 
     @property
-    def solvers(self) -> tuple[SolverRecord, ...]:
-        """The records of the solvers, by place of the kernel."""
+    def systems(self) -> tuple[LinearSystem, ...]:
+        """The systems, by place of the kernel."""
         return self.record.own or ()
 
-    def note_solver(self, place: int, **changes: Any) -> None:
-        """Replace some fields of the record of a solver."""
-        solvers = list(self.solvers)
-        solvers[place] = replace(solvers[place], **changes)
-        self.note(own=tuple(solvers))
+    def note_system(self, place: int, system: LinearSystem) -> None:
+        """Replace a system in the record, or add one."""
+        self.note(own=(*self.systems[:place], system, *self.systems[place + 1 :]))
 
     @property
     def noise(self) -> Floats | None:
         """Diagonal (n,) of the linear systems of bounded steps."""
-        known = [one.system.D for one in self.solvers if one.system is not None]
+        known = [one.D for one in self.systems if len(one.D)]
         return np.max(known, axis=0) if known else None
 
     @property
@@ -245,7 +227,7 @@ class FullState(MachineState):
         """Whether the linear system is solved, or the penalized loss no longer decreases."""
         if self.record.descent is not None:
             return super().converged
-        return any(one.is_solved for one in self.solvers)
+        return any(one.is_solved for one in self.systems)
 
     def settled(self, problem: StageProblem, D: Floats) -> StageProblem:
         """Turn to double precision if single is too coarse for λ, for a diagonal ``D`` (n,).
@@ -255,7 +237,7 @@ class FullState(MachineState):
         workspace = self.workspace
         share = share_of_rounding(problem.kernel, workspace.X, D, workspace.seed)
         is_ill_conditioned = share > LARGEST_SHARE
-        self.note(own=(*self.solvers, SolverRecord(is_ill_conditioned=is_ill_conditioned)))
+        self.note_system(problem.place, LinearSystem(is_ill_conditioned))
         if is_ill_conditioned and workspace.source is not None:
             self.workspace = workspace.in_float64()
             self.restart_solvers()
@@ -271,15 +253,13 @@ class FullState(MachineState):
     def restart_solvers(self) -> None:
         """Forget the solvers of another precision."""
         self.equations = {}
-        for place in range(len(self.solvers)):
-            self.note_solver(place, system=None, smallest=None)
+        for place, system in enumerate(self.systems):
+            self.note_system(place, system.restarted(D=np.empty(0), smallest=None))
 
     def restart_search(self, place: int) -> bool:
         """Begin a search anew, because its residual changes; whether there was one."""
-        system = self.solvers[place].system
-        if system is None:
-            return False
-        self.note_solver(place, system=system.restarted)
+        system = self.systems[place]
+        self.note_system(place, system.restarted())
         return system.progress is not None
 
     def descending(self, problem: StageProblem, change: Change) -> tuple[Descending, Change | None]:
@@ -294,9 +274,9 @@ class FullState(MachineState):
 
     def fall_behind(self, place: int, rest: Change) -> None:
         """Leave the search ahead of the function, whose penalized error it does not lower yet."""
-        system = self.solvers[place].system
-        if system is not None and system.progress is not None:
-            self.note_solver(place, system=replace(system, left=np.inf, ahead=rest))
+        system = self.systems[place]
+        if system.progress is not None:
+            self.note_system(place, replace(system, left=np.inf, ahead=rest))
 
     def restore(self, record: MachineRecord, terms: Sequence[Term]) -> list[Term]:
         """Continue from a snapshot; the next stage computes the matrices again."""
@@ -316,7 +296,7 @@ class FullState(MachineState):
     def withdraw(self) -> None:
         """Discard the step and restart conjugate gradients, because the residual changes."""
         super().withdraw()
-        for place in range(len(self.solvers)):
+        for place in range(len(self.systems)):
             self.restart_search(place)
 
     def stage_added(self, stage: Stage) -> None:
@@ -324,12 +304,12 @@ class FullState(MachineState):
         best = None if self.best is None else self.best.place
         super().stage_added(stage)
         is_whole = all((term.coefficient == 1).all() for term in stage.terms)
-        for place, solver in enumerate(self.solvers):
-            system = solver.system
-            if place != best or system is None:
+        for place, system in enumerate(self.systems):
+            if place != best:
                 self.restart_search(place)
             elif is_whole and self.record.is_least_squares:
-                self.note_solver(place, is_solved=solver.is_solved or system.is_solved)
+                is_solved = system.is_solved or system.left <= system.tolerance
+                self.note_system(place, replace(system, is_solved=is_solved))
             elif system.ahead is not None:
                 self.restart_search(place)
 
