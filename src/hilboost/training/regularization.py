@@ -63,7 +63,9 @@ class HeldOutPenalty:
     target: Target
     start: Floats
 
-    def of_basis(self, data: Workspace, kernel: Kernel, n_basis: int) -> float:
+    def of_basis(
+        self, data: Workspace, kernel: Kernel, n_basis: float, folds: FoldKernels | None = None
+    ) -> tuple[float, float]:
         """Find the λ with the lowest held-out loss for machines with few basis vectors.
 
         Uses at most 6,000 rows, a third of them held out (up to 2,000 rows: each third in turn),
@@ -74,7 +76,7 @@ class HeldOutPenalty:
         rows, trials = rows[:_ROWS], []
         n_splits = 1 if len(rows) > _ROWS_WORTH_ONE_SPLIT else _FOLDS
         for learn, held in _thirds(rows, self.target)[:n_splits]:
-            basis = rng.permutation(np.unique(learn))[: min(n_basis, _BASIS)]
+            basis = rng.permutation(np.unique(learn))[: int(min(n_basis, _BASIS))]
             if len(held) and len(learn):
                 here = replace(self, target=target)
                 trials.append(_BasisTrial(here, data, kernel, learn, held, basis))
@@ -82,7 +84,7 @@ class HeldOutPenalty:
         if target.weight is not None:
             size *= float(target.weight[rows].mean())
         errors = _held_out_errors(trials, size, data.team)
-        return float(size * _FACTORS[errors.argmin()])
+        return float(size * _FACTORS[errors.argmin()]), float(errors.min())
 
     def of_rows(
         self, data: Workspace, kernel: Kernel, n_basis: float, folds: FoldKernels | None = None

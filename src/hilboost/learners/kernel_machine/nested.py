@@ -8,7 +8,6 @@ are not worthwhile.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -20,7 +19,6 @@ from hilboost.core.errors import DataWarning, warn_caller
 from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
 from hilboost.core.row_sample import RowSample
-from hilboost.kernels import Kernel
 from hilboost.kernels.gram import require_memory
 from hilboost.learners.kernel_machine.basis import COLUMNS_HELD, KEPT_BYTES, refuse_many_rows
 from hilboost.learners.kernel_machine.config import KernelMachineConfig, Workspace
@@ -45,9 +43,6 @@ class NestedLearner(KernelLearner):
     # decrease of the mean loss by a step below which a nested machine is finished
     tol: float = 1e-5
     max_iter: int = 200  # maximum number of steps on one machine
-    # chooses λ, from the workspace, the kernel and the number of basis vectors; ``None`` uses that
-    # of the least squares problem
-    regularize: Callable[[Workspace, Kernel, int], float] | None = None
 
     name: ClassVar[str] = "sparse"
 
@@ -90,14 +85,9 @@ class NestedLearner(KernelLearner):
     def _first_steps(
         self, data: NestedState, problem: StageProblem, rng: np.random.Generator
     ) -> Steps:
-        """Choose λ and the basis, and the steps that suit the curvature."""
-        n_basis = int(data.n_effective)
+        """Choose the basis, and the steps that suit the curvature."""
         subset = self.sparse.subset(problem.weight, problem.n_rows, rng)
-        if self.regularize is not None:
-            regularization = self.regularize(data.workspace, problem.kernel, n_basis)
-            data.penalize(regularization)
-            problem = replace(problem, regularization=regularization)
-        limited = replace(self.sparse, n_basis=n_basis)
+        limited = replace(self.sparse, n_basis=int(data.n_effective))
         rows = limited.choose_basis(data.workspace, problem, subset, rng)
         kind: type[Steps] = Newton if problem.n_outputs == 1 else QuasiNewton
         if problem.gradients.hessian is None:

@@ -15,7 +15,6 @@ from hilboost.core.errors import warn_caller
 from hilboost.core.target import Target
 from hilboost.learners.kernel_machine.descending import check_predictions
 from hilboost.learners.kernel_machine.expansion import merge
-from hilboost.learners.kernel_machine.nested import NestedLearner
 from hilboost.learners.kernel_machine.state import MachineState
 from hilboost.learners.kernel_machine.summary import KernelMachineSummary, StageKernels
 from hilboost.tables.bounds import stand_ins
@@ -97,13 +96,9 @@ class KernelFinish:
 class NestedFinish(KernelFinish):
     """Merge the steps on each machine into one stage; stages are nested machines."""
 
-    # that the model keeps, without the function that selects λ, which contains the training rows
-    learner: NestedLearner | None = None
-
     def __call__(self, outcome: Outcome) -> Outcome:
         """Return the outcome with one stage for each nested machine."""
         outcome = super().__call__(outcome)
-        assert self.learner is not None
         state, summary = outcome.state, outcome.kernel_machine
         stages = state.members[0].stages
         sizes = np.array([_size(stage) for stage in stages], dtype=np.int64)
@@ -115,7 +110,7 @@ class NestedFinish(KernelFinish):
                 losses[:] = [losses[0], *(losses[end] for end in ends)]
         if summary is not None:
             summary = replace(summary, path=sizes[ends - 1], n_iter=n_iter)
-        return replace(outcome, learner=self.learner, kernel_machine=summary)
+        return replace(outcome, kernel_machine=summary)
 
 
 def _size(stage: Stage) -> int:

@@ -158,35 +158,28 @@ def nested_recipe(p: KernelParameters, loss: Loss, data: TrainingData, seed: int
     """Create the recipe of steps on one machine of nested bases; they stop by themselves."""
     p = replace(p, stages="sparse", row_weight=data.row_weight)
     recipe = kernel_recipe(p, loss, data, seed)
-    learner = nested_learner(p, data.schema.categories)
+    loss = recipe.config.loss
+    search = HeldOutPenalty(loss, recipe.data.target, recipe.initial_raw)
     config = replace(
         recipe.config,
-        learner=replace(learner, regularize=_held_out_lambda(p, recipe)),
+        learner=nested_learner(p, data.schema.categories),
         n_stages=_ENDLESS,
-        rules=() if recipe.config.loss.quadratic else (PenalizedLineSearch(),),
+        rules=() if loss.quadratic else (PenalizedLineSearch(),),
         # The number of steps on one machine never triggers early stopping.
         stopping=EarlyStopping(_ENDLESS, 0.0) if recipe.data.held_out is not None else None,
     )
     return replace(
         recipe,
         config=config,
-        choose_penalty=None,
-        finish=NestedFinish(p.is_given, is_auto(p.regularization), learner=learner),
+        choose_penalty=None if loss.quadratic else search.of_basis,
+        finish=NestedFinish(p.is_given, is_auto(p.regularization)),
     )
 
 
 def nested_learner(p: KernelParameters, categorical: tuple[int, ...]) -> NestedLearner:
-    """Create the learner of one machine of nested bases, without a function that selects λ."""
+    """Create the learner of one machine of nested bases."""
     sparse = _sparse_learner(p, _config(p, categorical))
     return NestedLearner(sparse, float(p.tol), int(p.max_iter))
-
-
-def _held_out_lambda(p: KernelParameters, recipe: Recipe) -> Callable[..., float] | None:
-    """Return the function that selects λ by the held-out loss, if λ is to be selected."""
-    loss = recipe.config.loss
-    if not (is_auto(p.regularization) and is_auto(p.tuning)) or loss.quadratic:
-        return None
-    return HeldOutPenalty(loss, recipe.data.target, recipe.initial_raw).of_basis
 
 
 def kernel_learner(p: KernelParameters, n: int, categorical: tuple[int, ...]) -> Learner:

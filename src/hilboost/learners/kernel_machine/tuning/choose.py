@@ -165,7 +165,9 @@ class Chooser:
         is_wide = clock.is_wide and not config.tunes_briefly
         search = Search(columns, rows, n, self._floor(sample), team, clock, is_wide)
         best = search.best()
-        folds = search.folds_of(best) if self._scores_losses else None
+        # Machines of a few basis vectors are compared with one kernel for all folds.
+        uses_folds = self._scores_losses and np.isinf(self.n_effective)
+        folds = search.folds_of(best) if uses_folds else None
         plain: Any = best  # the search has its own form of kernels
         return replace(plain, kernel=best.kernel.plain, folds=folds)
 
