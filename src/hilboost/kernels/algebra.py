@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import operator
+from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial, reduce
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,6 +18,8 @@ from hilboost.core.errors import InvalidParameter, InvalidType, shown
 from hilboost.core.operators import OperatorGraph
 from hilboost.kernels.base import Fields, Kernel, block_operators
 from hilboost.kernels.validation import positive
+
+Operation = Callable[[Array, Array], Array]
 
 
 def _require_kernels(owner: Kernel, parts: list[Any]) -> None:
@@ -169,6 +175,9 @@ class Scaled(_Modified):
 class _Combination(Kernel):
     """Base class for combinations of several kernels on the same rows."""
 
+    # on values, in place and not, and its name in ONNX
+    _operation: ClassVar[tuple[Operation, Operation, str]]
+
     parts: Any
 
     def __post_init__(self) -> None:
@@ -184,11 +193,22 @@ class _Combination(Kernel):
             raise InvalidParameter(f"{type(self).__name__} requires at least one kernel.")
         object.__setattr__(self, "parts", tuple(flat))
 
-    def _combined(self, operator: str, graph: OperatorGraph, A: str, B: Floats) -> str:
-        total = block_operators(self.parts[0], graph, A, B)
-        for part in self.parts[1:]:
-            total = graph.add(operator, total, block_operators(part, graph, A, B))
-        return total
+    def block(self, A: Array, B: Array) -> Array:
+        """Gram block (a, b)."""
+        return reduce(self._operation[0], (part.block(A, B) for part in self.parts))
+
+    def diag(self, A: Array) -> Array:
+        """Diagonal (a,)."""
+        return reduce(self._operation[1], (part.diag(A) for part in self.parts))
+
+    def operators(self, graph: OperatorGraph, A: str, B: Floats) -> str:
+        """Write the blocks and their combination."""
+        blocks = (block_operators(part, graph, A, B) for part in self.parts)
+        return reduce(partial(graph.add, self._operation[2]), blocks)
+
+    @abstractmethod
+    def parameter_gradient(self, A: Array, W: Array) -> Floats:
+        """The gradients of the parts."""
 
     def check(self, n_columns: int) -> None:
         """Run the check of every part."""
@@ -241,20 +261,7 @@ class Sum(_Combination):
     file_name = "sum"
     file_fields: ClassVar[Fields] = {"parts": "kernels"}
 
-    def operators(self, graph: OperatorGraph, A: str, B: Floats) -> str:
-        """Write the sum of the blocks."""
-        return self._combined("Add", graph, A, B)
-
-    def block(self, A: Array, B: Array) -> Array:
-        """Gram block (a, b)."""
-        total = self.parts[0].block(A, B)
-        for part in self.parts[1:]:
-            total += part.block(A, B)
-        return total
-
-    def diag(self, A: Array) -> Array:
-        """Diagonal (a,)."""
-        return sum((part.diag(A) for part in self.parts[1:]), start=self.parts[0].diag(A))
+    _operation = (operator.iadd, operator.add, "Add")
 
     def parameter_gradient(self, A: Array, W: Array) -> Floats:
         """Process the parts one by one."""
@@ -280,23 +287,7 @@ class Product(_Combination):
     file_name = "product"
     file_fields: ClassVar[Fields] = {"parts": "kernels"}
 
-    def operators(self, graph: OperatorGraph, A: str, B: Floats) -> str:
-        """Write the product of the blocks."""
-        return self._combined("Mul", graph, A, B)
-
-    def block(self, A: Array, B: Array) -> Array:
-        """Gram block (a, b)."""
-        product = self.parts[0].block(A, B)
-        for part in self.parts[1:]:
-            product *= part.block(A, B)
-        return product
-
-    def diag(self, A: Array) -> Array:
-        """Diagonal (a,)."""
-        product = self.parts[0].diag(A)
-        for part in self.parts[1:]:
-            product = product * part.diag(A)
-        return product
+    _operation = (operator.imul, operator.mul, "Mul")
 
     def parameter_gradient(self, A: Array, W: Array) -> Floats:
         """The gradient of each part, with ``W`` multiplied by all other parts."""
