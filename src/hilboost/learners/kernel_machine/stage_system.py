@@ -129,7 +129,9 @@ def optimal_step(
     system, a = solved(state, problem, rows, solve, reserved)
     if problem.is_newton:
         state.expect_descent(1 if len(rows) == problem.n_rows else patience)
-    if state.meets_corners(problem, rows):
+    # Between the first stage and those of all rows, one step of Newton's method suffices at
+    # corners: the bases limit the decrease.
+    if problem.corners is not None and (not state.record.n_stages or len(rows) == problem.n_rows):
         return step_to_corners(state, problem, rows)
     return unspoilt(state.step_of(problem, rows, a, system.outputs(a)), problem)
 

@@ -361,15 +361,6 @@ class MachineState:
         self.note(n_stages=self.record.n_stages + 1, components=tuple(components.values()))
         self.proposed, self.best = (), None
 
-    def meets_corners(self, problem: StageProblem, basis: Ints) -> bool:
-        """Whether a stage minimizes a loss with corners over the span of its basis.
-
-        The first stage does, and so does each one whose span is that of all rows.  In between, one
-        step of Newton's method suffices: the bases limit the decrease.
-        """
-        is_whole = len(basis) == problem.n_rows
-        return problem.corners is not None and (self.record.n_stages == 0 or is_whole)
-
     def amplitude(self, residual: Floats) -> float:
         """The maximum-likelihood factor of kernel and noise.
 

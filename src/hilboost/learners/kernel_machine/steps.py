@@ -40,7 +40,7 @@ class Steps(ABC):
         tol: float,
         max_iter: int,
     ) -> None:
-        self.kernel, self.regularization = problem.kernel, problem.regularization
+        self.regularization = problem.regularization
         self.rows, self.tol, self.max_iter = rows, tol, max_iter
         self.is_done = False  # whether all machines are finished
         # Sizes of the machines that are not finished; the first is that of the present one.
@@ -79,9 +79,11 @@ class Steps(ABC):
         H = array_api.to_numpy(system.grams[0] + self.regularization * system.K_DD)
         return system, array_api.cholesky(H)
 
-    def expansion(self, workspace: Workspace, a: Floats) -> KernelExpansion:
+    def term(self, state: MachineState, problem: StageProblem, a: Floats) -> Term[KernelExpansion]:
         """The base model of weights (t, r)."""
-        return workspace.expansion(self.kernel, self.rows[: len(a)], a, self._bases[0])
+        rows, workspace = self.rows[: len(a)], state.workspace
+        model = workspace.expansion(problem.kernel, rows, a, self._bases[0])
+        return Term.of(model, slice(0, a.shape[1]))
 
 
 class ClosedForm(Steps):
@@ -112,9 +114,7 @@ class ClosedForm(Steps):
         change = a + 0.0
         change[: len(self._before)] -= self._before
         self._before = a
-        model = self.expansion(state.workspace, change)
-        outputs = times(self._gram, change)
-        return Descending(Term.of(model, slice(0, outputs.shape[1])), outputs=outputs)
+        return Descending(self.term(state, problem, change), outputs=times(self._gram, change))
 
     def stage_added(self, stage: Stage) -> None:
         """Go on: one step solves the present machine."""
@@ -180,15 +180,15 @@ class Iterative(Steps):
     ) -> Descending:
         a, g, gram, K_DD = direction
         outputs = times(gram, a)
-        model, weight = self.expansion(state.workspace, a), problem.weight
+        term, weight = self.term(state, problem, a), problem.weight
         function = self.function(problem, K_DD)
-        own = self._at_basis(outputs[model.rows], a, K_DD)
+        own = self._at_basis(outputs[term.model.rows], a, K_DD)
         descent = float((g * a).sum())
         total = float(len(outputs)) if weight is None else float(weight.sum())
         self.n_steps += 1
         self.is_optimal = 0.5 * descent <= self.tol * total
         return Descending(
-            Term.of(model, slice(0, a.shape[1])),
+            term,
             outputs=outputs,
             slope=self.regularization * float((a * function).sum()),
             curvature=self.regularization * float((a * own).sum()),
