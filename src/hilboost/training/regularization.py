@@ -79,7 +79,7 @@ class HeldOutPenalty:
             basis = rng.permutation(np.unique(learn))[: int(min(n_basis, _BASIS))]
             if len(held) and len(learn):
                 here = replace(self, target=target)
-                trials.append(_BasisTrial(here, data, kernel, learn, held, basis))
+                trials.append(_BasisTrial(here, self.loss, data, kernel, learn, held, basis))
         size = mean_diagonal(kernel, _inputs(data, rows))
         if target.weight is not None:
             size *= float(target.weight[rows].mean())
@@ -113,18 +113,21 @@ class HeldOutPenalty:
         return float(size * _lowest(_FACTORS, errors)), float(errors.min())
 
 
+@dataclass(eq=False)
 class _Trial(ABC):
     """A machine fitted to some rows and evaluated on others."""
 
-    def __init__(
-        self,
-        search: HeldOutPenalty,
-        scored: Loss,
-        learn: NDArray[np.int64],
-        held: NDArray[np.int64],
-    ) -> None:
-        self._loss, self._scored, self._start = search.loss, scored, search.start
-        self._target, self._held = search.target.rows(learn), search.target.rows(held)
+    search: HeldOutPenalty
+    scored: Loss  # whose values are compared
+    data: Workspace
+    kernel: Kernel
+    learn: NDArray[np.int64]
+    held: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        target = self.search.target
+        self._loss, self._start = self.search.loss, self.search.start
+        self._target, self._held = target.rows(self.learn), target.rows(self.held)
         self._K_held = np.empty((0, 0))
 
     @abstractmethod
@@ -134,46 +137,40 @@ class _Trial(ABC):
     def error(self, lam: float) -> float:
         """Mean held-out loss with this λ."""
         raw = self._held.starting_raw(self._start) + self._K_held @ self._fit(lam)
-        values = self._scored.value(self._held, raw)
+        values = self.scored.value(self._held, raw)
         return float(np.average(values, weights=self._held.weight))
 
 
+@dataclass(eq=False)
 class _BasisTrial(_Trial):
     """A machine with a few basis vectors."""
 
-    def __init__(
-        self,
-        search: HeldOutPenalty,
-        data: Workspace,
-        kernel: Kernel,
-        learn: NDArray[np.int64],
-        held: NDArray[np.int64],
-        basis: NDArray[np.int64],
-    ) -> None:
-        super().__init__(search, search.loss, learn, held)
-        X, points = _inputs(data, learn), _inputs(data, basis)
-        self._K = evaluate(kernel, X, points)
-        self._K_held = evaluate(kernel, _inputs(data, held), points)
-        self._K_DD = evaluate(kernel, points, points)
-        weight = search.target.weight
-        self._weight = np.ones(len(learn)) if weight is None else weight[learn]
-        at_start = self._target.starting_raw(self._start)
-        bound = self._loss.gradients(self._target, at_start).structure.bound or 1.0
-        self._normal = bound * (self._K.T * self._weight) @ self._K
-        self._alpha = np.zeros((len(basis), len(self._start)))
+    basis: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        data, kernel, target = self.data, self.kernel, self._target
+        X, points = _inputs(data, self.learn), _inputs(data, self.basis)
+        self._K, self._K_DD = evaluate(kernel, X, points), evaluate(kernel, points, points)
+        self._K_held = evaluate(kernel, _inputs(data, self.held), points)
+        gradients = self._loss.gradients(target, target.starting_raw(self._start))
+        bound = gradients.structure.bound or 1.0
+        self._normal = bound * (self._K.T * target.row_weights) @ self._K
+        self._alpha = np.zeros((len(self.basis), len(self._start)))
 
     def _fit(self, lam: float) -> Floats:
         """Run L-BFGS on ``L'α``, where ``L L'`` bounds the hessian."""
         L = array_api.cholesky(self._normal + lam * self._K_DD)
-        shape, total = self._alpha.shape, self._weight.sum()
+        shape, weight = self._alpha.shape, self._target.row_weights
+        total = weight.sum()
 
         def objective(flat: Floats) -> tuple[float, Floats]:
             alpha = array_api.solve_lower(L, flat.reshape(shape).copy(), transposed=True)
             raw = self._target.starting_raw(self._start) + self._K @ alpha
             smooth = self._K_DD @ alpha
-            value = self._weight @ self._loss.value(self._target, raw)
+            value = weight @ self._loss.value(self._target, raw)
             value += 0.5 * lam * (alpha * smooth).sum()
-            pull = self._loss.gradients(self._target, raw).negative_gradient * self._weight[:, None]
+            pull = self._loss.gradients(self._target, raw).negative_gradient * weight[:, None]
             gradient = array_api.solve_lower(L, lam * smooth - self._K.T @ pull)
             return float(value / total), gradient.ravel() / total
 
@@ -192,21 +189,14 @@ class _BasisTrial(_Trial):
 class _WholeTrial(_Trial):
     """A full machine, fitted as in full stages."""
 
-    def __init__(
-        self,
-        search: HeldOutPenalty,
-        scored: Loss,
-        data: Workspace,
-        kernel: Kernel,
-        learn: NDArray[np.int64],
-        held: NDArray[np.int64],
-    ) -> None:
-        super().__init__(search, scored, learn, held)
-        X, points = (_inputs(data, rows).astype(np.float64) for rows in (held, learn))
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        data, kernel = self.data, self.kernel
+        X, points = (_inputs(data, rows).astype(np.float64) for rows in (self.held, self.learn))
         distinct, weight = DistinctRows.of(points, self._target.weight), self._target.weight
         if distinct is not None:
             points, weight = points[distinct.first], distinct.sums(distinct.weight)
-        self._kernel, self._K_held = kernel, evaluate(kernel, X, points)
+        self._K_held = evaluate(kernel, X, points)
         workspace = Workspace(
             inputs=data.inputs,
             X=points,
@@ -230,7 +220,7 @@ class _WholeTrial(_Trial):
             advance(self._config, self._target, self._member, turn, team)
             if machine.converged:
                 break
-        return machine.component(self._kernel, len(self._start)).alpha
+        return machine.component(self.kernel, len(self._start)).alpha
 
 
 def _held_out_errors(trials: Sequence[_Trial], size: float, team: ThreadTeam) -> Floats:
