@@ -11,20 +11,21 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hilboost.backends import array_api
 from hilboost.backends.array_api import Array
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.base_model import Term
-from hilboost.core.dtypes import Floats
+from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.errors import InvalidData
 from hilboost.core.fitted_term import FittedTerm
 from hilboost.core.gradients import Gradients
 from hilboost.kernels import Kernel
 from hilboost.kernels.gram import Gram
-from hilboost.learners.kernel_machine.config import DistinctRows
+from hilboost.learners.kernel_machine.config import DistinctRows, Workspace
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
-from hilboost.learners.kernel_machine.problem import StageProblem
+from hilboost.learners.kernel_machine.problem import Change, StageProblem
 
 _USUAL_EXPONENT = 100  # of gradients, which are squared and divided by λ
 LARGEST_SHARE = 1.0  # norm of D^-½ E D^-½; beyond, the system may be indefinite
@@ -64,14 +65,19 @@ class Descending(FittedTerm[KernelExpansion]):
         return float(np.sum(self.slope)), float(np.sum(self.curvature))
 
     @classmethod
-    def along(cls, problem: StageProblem, model: KernelExpansion, outputs: Floats) -> Descending:
-        """A step with one length for every output, or for all if the curvature is isotropic.
-
-        ``outputs`` (n, r) are its values on the training rows.
-        """
-        lam, weights = problem.regularization, model.weights
-        slope = lam * (weights * problem.so_far.function[model.rows]).sum(axis=0)
-        curvature = lam * (weights * outputs[model.rows]).sum(axis=0)
+    def along(
+        cls,
+        problem: StageProblem,
+        workspace: Workspace,
+        rows: Ints,  # (D,) int64: basis vectors
+        change: Change,
+        basis: NDArray | None = None,  # (D, d): an array of basis vectors that stages share
+    ) -> Descending:
+        """A step with one length for every output, or for all if the curvature is isotropic."""
+        lam, weights, outputs = problem.regularization, change.weights, change.outputs
+        model = workspace.expansion(problem.kernel, rows, weights, basis)
+        slope = lam * (weights * problem.so_far.function[rows]).sum(axis=0)
+        curvature = lam * (weights * outputs[rows]).sum(axis=0)
         descent = (problem.weighted_gradient * outputs).sum(axis=0) - slope
         if problem.gradients.structure.isotropic:
             slope, curvature, descent = (float(v.sum()) for v in (slope, curvature, descent))

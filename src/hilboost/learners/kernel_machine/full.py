@@ -265,7 +265,7 @@ class FullState(MachineState):
     def descending(self, problem: StageProblem, change: Change) -> tuple[Descending, Change | None]:
         """The step of a change, and what was cut off because it increases the penalized error."""
         rows = np.arange(problem.n_rows)
-        whole = self.step_of(problem, rows, change.weights, change.outputs, self.basis)
+        whole = Descending.along(problem, self.workspace, rows, change, self.basis)
         step = unspoilt(whole, problem, problem.gained)
         if step is whole:
             return step, None

@@ -26,7 +26,7 @@ from hilboost.learners.kernel_machine.all_rows import solve_shifted
 from hilboost.learners.kernel_machine.config import KernelMachineConfig, Workspace
 from hilboost.learners.kernel_machine.descending import Descending, unspoilt
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
-from hilboost.learners.kernel_machine.problem import StageProblem
+from hilboost.learners.kernel_machine.problem import Change, StageProblem
 from hilboost.learners.kernel_machine.stage_system import optimal_step
 from hilboost.learners.kernel_machine.state import MachineRecord, MachineState
 from hilboost.learners.kernel_machine.tuning.choose import PenaltyChoice, SharedChoice
@@ -206,8 +206,8 @@ class BlockLearner(KernelLearner):
         data.refine_precision(problem, rows, weights)
         gram = data.workspace.gram(kernel, None, rows)
         weights = array_api.like(weights, data.workspace.X, "float64")
-        outputs = array_api.to_numpy(gram.times(weights))
-        return data.step_of(problem, rows, array_api.to_numpy(weights), outputs)
+        change = Change(array_api.to_numpy(weights), array_api.to_numpy(gram.times(weights)))
+        return Descending.along(problem, data.workspace, rows, change)
 
     def _rows(self, residual: Floats, weight: Floats | None, rng: np.random.Generator) -> Ints:
         """The rows of a block, ascending; half uniform, half by the squares of the residual."""

@@ -22,12 +22,12 @@ from hilboost.learners.kernel_machine.config import KernelMachineConfig, Workspa
 from hilboost.learners.kernel_machine.conjugate_gradients import ConjugateGradients, largest_norm
 from hilboost.learners.kernel_machine.descending import Descending, unspoilt
 from hilboost.learners.kernel_machine.kernel_learner import KernelLearner
-from hilboost.learners.kernel_machine.problem import StageProblem
+from hilboost.learners.kernel_machine.problem import Change, StageProblem
 from hilboost.learners.kernel_machine.stage_system import (
+    BYTES_BESIDE,
     ReweightedStages,
     StageSystem,
     optimal_step,
-    require_kept,
     require_squared_error,
     step_to_corners,
 )
@@ -93,8 +93,8 @@ def refit(state: MachineState, problem: StageProblem, iterations: int) -> Descen
 
     search = ConjugateGradients(system, precondition)
     found = search.run(b, iterations, _TOLERANCE * largest_norm(b))
-    outputs = array_api.to_numpy(gram.times(found.x))
-    return state.step_of(problem, rows, array_api.to_numpy(found.x), outputs)
+    change = Change(array_api.to_numpy(found.x), array_api.to_numpy(gram.times(found.x)))
+    return Descending.along(problem, workspace, rows, change)
 
 
 @dataclass(frozen=True)
@@ -222,11 +222,14 @@ class SparseLearner(KernelLearner):
         return subset[select(self.selection, candidates, self.n_basis, rng)]
 
     def _reserved(self, data: MachineState, problem: StageProblem) -> float:
-        """Bytes that reweighting keeps of all stages including this one."""
+        """Bytes of outputs and columns of G that reweighting keeps of all stages with this one."""
         if not self.reweight:
             return 0.0
-        before = data.record.own or ReweightedStages.of(problem)
-        return require_kept(data.workspace, problem.n_outputs, 1 + len(before.rows))
+        n_stages = 1 + len((data.record.own or ReweightedStages.of(problem)).rows)
+        kept = 16.0 * problem.n_rows * problem.n_outputs * n_stages
+        what = f"reweighting {n_stages} stages on {problem.n_rows} rows"
+        require_memory(kept + BYTES_BESIDE, data.workspace.memory, what, "stages (n_estimators)")
+        return kept
 
     def _with_best_scale(
         self, data: MachineState, problem: StageProblem, subset: Ints, reserved: float

@@ -96,25 +96,10 @@ class StageSystem:
         """``½ g'H⁻¹g``, the decrease of the penalized loss."""
         return 0.5 * float((array_api.to_numpy(self.g) * self.solve()).sum())
 
-    def outputs(self, a: Floats) -> Floats:
-        """Values on all rows, (n, r)."""
-        return array_api.to_numpy(self.gram.times(array_api.like(a, self.gram.A, "float64")))
-
-
-def solved(
-    state: MachineState,
-    problem: StageProblem,
-    rows: Ints,  # (D,) int64: basis vectors
-    solve: Callable[[StageSystem], Floats] = StageSystem.solve,
-    reserved: float = 0.0,  # bytes of the memory budget that others use
-) -> tuple[StageSystem, Floats]:
-    """A system and its weights (D, r), in double precision if single is inaccurate."""
-    system = StageSystem.of(state.workspace, problem, rows, reserved=reserved)
-    a = solve(system)
-    if state.refine_precision(problem, rows, a):
-        system = StageSystem.of(state.workspace, problem, rows, reserved=reserved)
-        a = solve(system)
-    return system, a
+    def change(self, a: Floats) -> Change:
+        """The change by weights (D, r)."""
+        outputs = self.gram.times(array_api.like(a, self.gram.A, "float64"))
+        return Change(a, array_api.to_numpy(outputs))
 
 
 def optimal_step(
@@ -123,17 +108,23 @@ def optimal_step(
     rows: Ints,  # (D,) int64: basis vectors
     patience: int,  # with Newton's steps on a part of the rows
     solve: Callable[[StageSystem], Floats] = StageSystem.solve,
-    reserved: float = 0.0,
+    reserved: float = 0.0,  # bytes of the memory budget that others use
 ) -> Descending:
-    """The step whose weights are optimal on all rows; arguments are those of :func:`solved`."""
-    system, a = solved(state, problem, rows, solve, reserved)
+    """The step whose weights are optimal on all rows, in double precision if single is coarse."""
+    system = StageSystem.of(state.workspace, problem, rows, reserved=reserved)
+    a = solve(system)
+    if state.refine_precision(problem, rows, a):
+        system = StageSystem.of(state.workspace, problem, rows, reserved=reserved)
+        a = solve(system)
+    is_whole = len(rows) == problem.n_rows
     if problem.is_newton:
-        state.expect_descent(1 if len(rows) == problem.n_rows else patience)
+        state.expect_descent(1 if is_whole else patience)
     # Between the first stage and those of all rows, one step of Newton's method suffices at
     # corners: the bases limit the decrease.
-    if problem.corners is not None and (not state.record.n_stages or len(rows) == problem.n_rows):
+    if problem.corners is not None and (is_whole or not state.record.n_stages):
         return step_to_corners(state, problem, rows)
-    return unspoilt(state.step_of(problem, rows, a, system.outputs(a)), problem)
+    step = Descending.along(problem, state.workspace, rows, system.change(a))
+    return unspoilt(step, problem)
 
 
 def step_to_corners(state: MachineState, problem: StageProblem, rows: Ints) -> Descending:
@@ -143,12 +134,10 @@ def step_to_corners(state: MachineState, problem: StageProblem, rows: Ints) -> D
         system = StageSystem.of(state.workspace, now, rows)
         moved = problem.regularization * change.outputs[rows]
         g = system.g - array_api.like(moved, system.g)
-        a = replace(system, g=g).solve()
-        return Change(a, system.outputs(a))
+        return system.change(replace(system, g=g).solve())
 
     change = minimizer(problem, rows, newton)
-    step = state.step_of(problem, rows, change.weights, change.outputs)
-    return replace(step, is_minimizer=True)
+    return replace(Descending.along(problem, state.workspace, rows, change), is_minimizer=True)
 
 
 def minimize_quotient(H: Floats, g: Floats, start: Floats, iterations: int) -> Floats:
@@ -302,14 +291,6 @@ def _inner_product(
     if old.kernel is not new.kernel:
         return 0.0
     return float(new.weights[:, column] @ outputs[new.rows, column])
-
-
-def require_kept(workspace: Workspace, n_outputs: int, n_stages: int) -> float:
-    """Bytes that are kept of this number of stages: outputs and a column of G."""
-    kept = 16.0 * workspace.n_rows * n_outputs * n_stages
-    what = f"reweighting {n_stages} stages on {workspace.n_rows} rows"
-    require_memory(kept + BYTES_BESIDE, workspace.memory, what, "stages (n_estimators)")
-    return kept
 
 
 def require_squared_error(gradients: Gradients, sample: RowSample) -> None:

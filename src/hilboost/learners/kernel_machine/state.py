@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hilboost.backends import array_api
 from hilboost.core.base_model import Stage, Term
@@ -271,18 +270,6 @@ class MachineState:
         if kernel is None or not are_equal(inputs, model.inputs):
             raise ValueError("the stages of a kernel machine have another kernel or other inputs")
         return term.with_model(replace(model, kernel=kernel, inputs=inputs))
-
-    def step_of(
-        self,
-        problem: StageProblem,
-        rows: Ints,  # (D,) int64: basis vectors
-        weights: Floats,  # (D, r) float64
-        outputs: Floats,  # (n, r) float64: values on all rows
-        basis: NDArray | None = None,  # (D, d): an array of basis vectors that stages share
-    ) -> Descending:
-        """The step of weights, with its effect on the penalty."""
-        model = self.workspace.expansion(problem.kernel, rows, weights, basis)
-        return Descending.along(problem, model, outputs)
 
     def propose(
         self, problems: Sequence[StageProblem], steps: Sequence[Descending]
