@@ -138,6 +138,23 @@ def test_the_model_is_the_direct_solution(weighted, r, factors, solver):
     np.testing.assert_allclose(total, staged.raw, atol=1e-9)
 
 
+def test_stages_with_all_basis_vectors_are_reweighted_and_resumed():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    target = Target(np.sin(2 * X[:, :1]) + rng.normal(0, 0.2, size=(60, 1)))
+    setting = KernelMachineConfig(kernel=Gaussian(1.0), regularization=0.2, standardize=False)
+    learner = SparseLearner(setting, n_basis=4, reweight=True, refit_every=2)
+    staged = Staged(learner, X, target)
+    for _ in range(6):
+        staged.go()
+        np.testing.assert_allclose(staged.raw, refitted(staged, 0.2, 1), atol=1e-8)
+    again = Staged(learner, X, target)
+    again.stages, again.raw = staged.stages[:], staged.raw.copy()
+    terms = [term for stage in staged.stages for term in stage.terms]
+    learner.restore(again.data, learner.snapshot(staged.data), terms)
+    np.testing.assert_array_equal(again.go().raw, staged.go().raw)
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("factors", [(), (0.4, 1.0)], ids=["kernels", "kernels-and-scales"])
 def test_several_kernels_give_the_direct_solution(weighted, factors):
