@@ -242,6 +242,8 @@ class Kernel(ABC):
 class LengthScales:
     """Part of kernels with values of 1 on the diagonal and length scales as hyperparameters."""
 
+    file_fields: ClassVar[Fields] = {"length_scale": "numbers"}
+
     length_scale: Any = 1.0
 
     def __post_init__(self) -> None:

@@ -16,7 +16,7 @@ from hilboost.backends import array_api
 from hilboost.backends.array_api import Array
 from hilboost.core.dtypes import Floats
 from hilboost.core.operators import OperatorGraph
-from hilboost.kernels.base import Fields, Kernel, LengthScales, Names
+from hilboost.kernels.base import Kernel, LengthScales, Names
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,6 @@ class Delta(LengthScales, Kernel):
 
     short_names: ClassVar[Names] = {"delta": {}}
     file_name = "delta"
-    file_fields: ClassVar[Fields] = {"length_scale": "numbers"}
     reads_raw_columns = True
 
     def block(self, A: Array, B: Array) -> Array:

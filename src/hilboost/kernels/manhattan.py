@@ -13,7 +13,7 @@ from hilboost.backends import array_api
 from hilboost.backends.array_api import Array
 from hilboost.core.dtypes import Floats
 from hilboost.core.operators import OperatorGraph
-from hilboost.kernels.base import Fields, Kernel, LengthScales, Names
+from hilboost.kernels.base import Kernel, LengthScales, Names
 
 _ROWS_AT_ONCE = 128
 
@@ -43,7 +43,6 @@ class ManhattanLaplace(LengthScales, Kernel):
 
     short_names: ClassVar[Names] = {"manhattan_laplace": {}}
     file_name = "manhattan_laplace"
-    file_fields: ClassVar[Fields] = {"length_scale": "numbers"}
 
     def block(self, A: Array, B: Array) -> Array:
         """Gram block (a, b)."""

@@ -69,8 +69,6 @@ class Stationary(LengthScales, Kernel):
     A block costs O(a b d), in one matrix product, and a few passes over the block for the formula.
     """
 
-    file_fields: ClassVar[Fields] = {"length_scale": "numbers"}
-
     def operators(self, graph: OperatorGraph, A: str, B: Floats) -> str:
         """Write the profile of ``s²``."""
         scale = np.broadcast_to(self.length_scale, (B.shape[1],))

@@ -195,11 +195,10 @@ class Workspace:
         depend on each other.
         """
         counts, distinct, weight = self.repetitions, self.distinct, None
-        if distinct is None:
-            changed = replace(self, dependence=dependence)
-        else:
-            of_distinct = dependence and dependence.rows(distinct.first)
-            changed = replace(self, dependence=of_distinct)
+        of_distinct = dependence
+        if dependence is not None and distinct is not None:
+            of_distinct = dependence.rows(distinct.first)
+        changed = replace(self, dependence=of_distinct)
         rng = np.random.default_rng((self.seed, 6))
         if counts is not None:
             size = max(_FEWEST_OBSERVATIONS, min(self.n_rows, _MOST_OBSERVATIONS))

@@ -128,9 +128,7 @@ def fitting(sparse: SparseLearner, m: int, memory: float) -> int:
 class NestedState(MachineState):
     """The function so far, and the steps through the nested machines."""
 
-    def __init__(self, workspace: Workspace) -> None:
-        super().__init__(workspace)
-        self.steps: Steps | None = None  # None before the first stage
+    steps: Steps | None = None  # ``None`` before the first stage
 
     @property
     def converged(self) -> bool:

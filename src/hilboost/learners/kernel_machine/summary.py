@@ -207,10 +207,8 @@ class StageKernels:
     @property
     def weights(self) -> Floats:
         """Shares of the squared norms after the last stage, (n_kernels,); zeros for a constant."""
-        if not len(self.norms):
-            return np.zeros(len(self.kernels))
-        total = math.fsum(self.norms[-1])  # in any order
-        return self.norms[-1] / total if total > 0 else np.zeros(len(self.kernels))
+        last: Floats = self.norms[-1] if len(self.norms) else np.zeros(len(self.kernels))
+        return last / (math.fsum(last) or 1.0)  # the sum is the same in any order
 
     def first(self, n_stages: int) -> StageKernels:
         """The record of the first stages."""

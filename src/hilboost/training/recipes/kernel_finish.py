@@ -86,10 +86,8 @@ class KernelFinish:
         """The record of the kernels of the user's list, if there is one and a stage."""
         if not self.firsts or machine.choice is None:
             return None
-        found = machine.record.stage_kernels
-        if found is None:
-            found = StageKernels.of((machine.choice.kernel,), n_stages)
-        return found.listed(self.firsts)
+        of_one = StageKernels.of((machine.choice.kernel,), n_stages)
+        return (machine.record.stage_kernels or of_one).listed(self.firsts)
 
 
 @dataclass(frozen=True)

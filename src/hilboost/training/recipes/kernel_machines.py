@@ -89,9 +89,9 @@ class KernelParameters:
         return is_auto(self.tuning) and not automatic
 
     @cached_property
-    def listed(self) -> tuple[Kernel, ...] | None:
-        """The kernels of a list; ``None`` if there is no list."""
-        return as_kernels(self.kernel) if isinstance(self.kernel, list | tuple) else None
+    def listed(self) -> tuple[Kernel, ...]:
+        """The kernels of a list."""
+        return as_kernels(self.kernel) if isinstance(self.kernel, list | tuple) else ()
 
     @property
     def of_sparse_stages(self) -> list[str]:
@@ -123,7 +123,7 @@ def kernel_recipe(p: KernelParameters, loss: Loss, data: TrainingData, seed: int
         data = data.hold_out(p.validation_fraction, seed)
     check_kernel(p.kernel, p.categorical_features, data.schema)
     learner = kernel_learner(p, count_distinct(data.X), data.schema.categories)
-    firsts = () if p.listed is None else first_of_equals(p.listed)
+    firsts = first_of_equals(p.listed)
     early = data.held_out is not None and p.early_stopping is not False
     n_stages = _n_stages(p, loss, learner, max(1, len(set(firsts))))
     config = BoostingConfig(
@@ -189,8 +189,7 @@ def kernel_learner(p: KernelParameters, n: int, categorical: tuple[int, ...]) ->
     ------
     InvalidParameter, InvalidType
     """
-    listed = p.listed or ()
-    kernels = tuple(listed[k] for k in sorted(set(first_of_equals(listed))))
+    kernels = tuple(p.listed[k] for k in sorted(set(first_of_equals(p.listed))))
     if kernels:
         p = replace(p, kernel=kernels[0])
     config, stages = _config(p, categorical), _stages(p, n, max(1, len(kernels)))
@@ -267,9 +266,7 @@ def penalty_choice(
     loss: Loss, data: TrainingData, initial_raw: Floats
 ) -> Callable[..., tuple[float, float]] | None:
     """Return the function that selects λ by the held-out loss, for losses that require it."""
-    if loss.bounded_hessian:
-        return None
-    return HeldOutPenalty(loss, data.target, initial_raw).of_rows
+    return None if loss.bounded_hessian else HeldOutPenalty(loss, data.target, initial_raw).of_rows
 
 
 def _n_stages(p: KernelParameters, loss: Loss, learner: Learner, n_kernels: int) -> int:
@@ -282,12 +279,10 @@ def _n_stages(p: KernelParameters, loss: Loss, learner: Learner, n_kernels: int)
 
 
 def _rules(p: KernelParameters, loss: Loss, learner: Learner) -> tuple[Rule, ...]:
-    rules: tuple[Rule, ...] = ()
-    if not loss.quadratic:
-        rules = (PenalizedLineSearch(keeps_whole_steps=loss.bounded_hessian),)
-    plain = not rules and p.learning_rate == 1 and p.subsample == 1 and loss.quadratic
-    plain = plain and loss.sharpness is None
-    if not plain and p.reweight:  # which implies sparse stages
+    search = PenalizedLineSearch(keeps_whole_steps=loss.bounded_hessian)
+    rules = () if loss.quadratic else (search,)
+    is_plain = loss.quadratic and loss.sharpness is None and p.learning_rate == p.subsample == 1
+    if p.reweight and not is_plain:  # which implies sparse stages
         raise InvalidParameter(
             "reweight=True requires loss='squared_error', learning_rate=1 and subsample=1, because "
             "it computes the weights of all stages on all rows; set these, or reweight=False."
