@@ -87,7 +87,8 @@ class KernelLearner(Learner):
         """
         problems = data.problems(self.setting, gradients, sample)
         # All draw the same random numbers, so that the order of the kernels has no effect.
-        steps = [self.step(data, problem, copy.deepcopy(rng)) for problem in problems]
+        rngs = [*(copy.deepcopy(rng) for _ in problems[1:]), rng]
+        steps = [self.step(data, one, own) for one, own in zip(problems, rngs, strict=True)]
         return data.propose(problems, steps)
 
     @abstractmethod
