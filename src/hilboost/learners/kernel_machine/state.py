@@ -145,21 +145,20 @@ class MachineState:
             self.workspace = self.workspace.observing(observed, sample.dependence)
             if self.shared is not None:
                 self._first = self._seen(gradients, self.workspace.all_rows)
-        corners, seen = None, self._seen(gradients, sample)
+        corners, (seen, weight) = None, self._seen(gradients, sample)
         if gradients.corners is not None:
             of_all = sample.weights_of_all(len(gradients.negative_gradient))
             corners = CornerRows(gradients.corners, of_all, self.workspace.distinct)
-        choice = self._chosen(config, *seen)
-        self.workspace, regularization = choice.settled(self.workspace, seen[1])
+        choice = self._chosen(config, seen, weight)
+        self.workspace, regularization = choice.settled(self.workspace, weight)
         r = gradients.negative_gradient.shape[1]
         if choice.parts and self.record.stage_kernels is None:
             zeros = (np.zeros((self.workspace.n_rows, r)),) * len(choice.parts)
             self.note(stage_kernels=StageKernels.of(choice.parts), functions=zeros)
             self.expect_descent(self.patience)
-        is_one = corners is not None or not choice.parts
-        kernels = (choice.kernel,) if is_one else choice.parts
+        kernels = choice.parts if choice.parts and corners is None else (choice.kernel,)
         return [
-            StageProblem(self.component(kernel, r), regularization, *seen, corners, place)
+            StageProblem(self.component(kernel, r), regularization, seen, weight, corners, place)
             for place, kernel in enumerate(kernels)
         ]
 
