@@ -227,7 +227,7 @@ def test_long_trial_runs_are_left_out_beside_a_far_better_kernel_machine(monkeyp
         BoostingRegressor(**FEW).fit(X, SMOOTH)  # short runs
     monkeypatch.setattr(race, "_LONG_RACE", 0.0)
     model = BoostingRegressor(**FEW).fit(X, SMOOTH)
-    assert model.fitted_.resolved.max_features == 1.0
+    assert model.fitted_.resolved.max_features == 0.5
     assert model.parts_["kernel"].weight > 0.5
     with pytest.raises(Raced):
         BoostingRegressor(**FEW).fit(X, NOISE)

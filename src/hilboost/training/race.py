@@ -185,7 +185,7 @@ def first_look(run: FitRun) -> Trial | None:
     """Run the candidate that suits a good kernel machine, if comparing all of them takes long.
 
     Beside a kernel machine that is far better, trees need only few stages, and the weakest penalty
-    lets them learn most.
+    lets them learn most.  Trees that draw few columns weigh all columns that the machine needs.
     """
     recipe, resolved = run.recipe, run.recipe.resolved
     is_long = seconds_of_trials(recipe) >= _LONG_RACE
@@ -195,10 +195,10 @@ def first_look(run: FitRun) -> Trial | None:
     def preference(one: Candidate) -> tuple[bool, float, float]:
         own = one.resolved
         is_usual = own.max_leaf_nodes == resolved.max_leaf_nodes
-        return is_usual, own.max_features, -own.l2_regularization
+        return is_usual, -own.max_features, -own.l2_regularization
 
     trial = Trial.of(run, max(recipe.choices.candidates, key=preference), _short(recipe))
-    trial.run(min(recipe.config.n_stages, FIRST_LOOK))
+    trial.run(min(recipe.config.n_stages, _FIRST_STAGES))
     return trial
 
 
