@@ -205,6 +205,14 @@ def test_columns_are_not_rotated_without_gain():
         assert rotation.rotated_metric(rows, learned_metric(rows)) is None
 
 
+def test_the_likelihood_fits_no_scale_of_few_rows():
+    table = np.random.default_rng(2).normal(size=(60, 31))
+    target = np.sin(table[:, :1]) + table[:, 1:2]
+    few = learned_metric(Rows.of(table, target))  # each of 31 scales may adapt to two rows
+    assert few.path.steps
+    assert not learned_metric(Rows.of(table[:, :3], target)).path.steps
+
+
 def test_weights_are_repetitions_in_the_search():
     repeated = np.repeat(np.arange(60), W.astype(int))
     by_weight = learned_metric(Rows.of(Z, Y, W))

@@ -41,7 +41,7 @@ _DROPPED = 3e-3  # smaller scales become zero, unless the error grows by the nex
 _HARMLESS = 1.1
 _SMALLEST_PRIORITY = 0.02
 _SMOOTH = 0.3  # share of the variance; with a smaller error, the likelihood is maximized, too
-_LIKELY_BETTER = 0.9  # its error must be smaller by this factor
+_OPTIMISM = 2.0  # by as many rows each scale decreases the error of those it is fitted to
 _STEPS, _TOLERANCE, _FIRST_NOISE = 25, 1e-4, 0.03  # of the likelihood
 _SPREAD = 2.0  # of the logarithms of the scales
 
@@ -142,9 +142,10 @@ def _searched(problem: Problem, starts: list[Floats], small: float) -> tuple[Fit
             break
         best = found
         steps.append((best.length, best.ridge))
-    if best.error < small:
+    enough = (1 - _OPTIMISM * problem.Z.shape[1] / m) * best.error
+    if best.error < small and enough > 0:
         likely = problem.likeliest()
-        if likely.error < _LIKELY_BETTER * best.error:
+        if likely.error < enough:
             return likely, Path(start, ())
     return best, Path(start, tuple(steps))
 
