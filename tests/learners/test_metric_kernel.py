@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize_scalar
+from scipy.stats import multivariate_normal
 from sklearn.gaussian_process.kernels import Matern as SklearnMatern
 
 from hilboost import BoostingRegressor
@@ -15,7 +17,7 @@ from hilboost.learners.kernel_machine.inputs import encoded_features, level_numb
 from hilboost.learners.kernel_machine.metric_learner import MetricKernelLearner
 from hilboost.learners.kernel_machine.metric_systems import NormalEquations, System
 from hilboost.learners.kernel_machine.tuning import refined_metrics as rotation
-from hilboost.learners.kernel_machine.tuning.metric import Metric, Problem, learned_metric
+from hilboost.learners.kernel_machine.tuning.metric import KERNEL, Problem, learned_metric
 from hilboost.learners.kernel_machine.tuning.scoring import Rows
 
 RNG = np.random.default_rng(0)
@@ -154,32 +156,6 @@ def test_a_search_is_repeated_on_other_rows_without_comparisons(noise):
     assert repeated.error <= without.error < 1
 
 
-def test_axes_are_those_of_the_gradients():
-    problem = Problem.of(Rows.of(Z, Y, W))
-    metric = Metric(SCALES, 0.05, 1.0)
-    found = problem.fit_with(np.diag(SCALES), metric.ridge)
-
-    def outputs(A):
-        return matern(A * SCALES, problem.Z * SCALES) @ found.alpha
-
-    step = 1e-5
-    gradients = np.stack(
-        [
-            (outputs(problem.Z + step * e) - outputs(problem.Z - step * e)) / (2 * step)
-            for e in np.eye(3)
-        ]
-    )
-    products = np.einsum("inr,jnr,n->ij", gradients, gradients, problem.weight)
-    values, vectors = np.linalg.eigh(products)
-    expected = (vectors * values**0.75) @ vectors.T
-    axes = rotation._next_axes(problem, found)
-    np.testing.assert_allclose(
-        axes @ axes.T / np.trace(axes @ axes.T), expected / np.trace(expected), atol=1e-6
-    )
-    spread = [(problem.Z @ A).var(axis=0).sum() for A in (axes, np.diag(SCALES))]
-    assert spread[0] == pytest.approx(spread[1])
-
-
 def test_a_direction_across_the_columns_is_found():
     table = np.random.default_rng(2).normal(size=(300, 5))
     along = table @ np.array([0.8, 0.6, 0, 0, 0])
@@ -193,6 +169,18 @@ def test_a_direction_across_the_columns_is_found():
     repeated = rotation.rotated_metric(rows.joined(rows), metric)
     weighted = rotation.rotated_metric(Rows.of(table, waves, np.full(300, 2.0)), metric)
     assert repeated.error == pytest.approx(weighted.error, rel=1e-6)
+
+
+def test_directions_are_found_although_noise_hides_most_of_the_gain():
+    rng = np.random.default_rng(5)
+    table, sums = rng.uniform(-2, 2, size=(900, 6)), np.repeat(np.eye(2), 3, axis=0)
+    first, second = (table @ sums).T
+    rows = Rows.of(table, (np.sin(first) + second**2 / 5 + rng.normal(size=900) / 5)[:, None])
+    metric = learned_metric(rows.first(600))
+    found = rotation.rotated_metric(rows, metric)
+    directions = np.linalg.svd(found.axes)[0][:, :2]
+    np.testing.assert_allclose(directions @ directions.T, sums @ sums.T / 3, atol=0.05)
+    assert np.sqrt(found.error) < 0.25
 
 
 def test_columns_are_not_rotated_without_gain():
@@ -211,6 +199,18 @@ def test_the_likelihood_fits_no_scale_of_few_rows():
     few = learned_metric(Rows.of(table, target))  # each of 31 scales may adapt to two rows
     assert few.path.steps
     assert not learned_metric(Rows.of(table[:, :3], target)).path.steps
+
+
+def test_surprise_is_that_of_the_best_amplitude():
+    problem = Problem.of(Rows.of(Z, Y[:, :1], W))
+    C = matern(problem.Z, problem.Z) + np.diag(0.1 / problem.weight)
+
+    def negative_log_density(amplitude):
+        return -multivariate_normal(cov=amplitude * C).logpdf(problem.Y[:, 0])
+
+    best = minimize_scalar(negative_log_density, bounds=(1e-3, 1e3), method="bounded").fun
+    constant = len(C) / 2 * np.log(2 * np.pi)
+    assert problem.surprise(KERNEL, 0.1) == pytest.approx(best - constant, abs=1e-3)
 
 
 def test_weights_are_repetitions_in_the_search():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
@@ -13,7 +13,7 @@ from numpy.typing import DTypeLike, NDArray
 from hilboost.backends import array_api, lapack
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats
-from hilboost.kernels import Matern
+from hilboost.kernels import Kernel, Matern
 from hilboost.kernels.gram import row_blocks
 from hilboost.kernels.marginal_likelihood import (
     AnyKernel,
@@ -21,6 +21,7 @@ from hilboost.kernels.marginal_likelihood import (
     Evidence,
     LogScalePrior,
     maximize,
+    negative_log_likelihood,
 )
 from hilboost.kernels.stationary import squared_distances
 from hilboost.learners.kernel_machine.tuning.scoring import Rows, by_error, unit_of
@@ -42,7 +43,7 @@ _HARMLESS = 1.1
 _SMALLEST_PRIORITY = 0.02
 _SMOOTH = 0.3  # share of the variance; with a smaller error, the likelihood is maximized, too
 _OPTIMISM = 2.0  # by as many rows each scale decreases the error of those it is fitted to
-_STEPS, _TOLERANCE, _FIRST_NOISE = 25, 1e-4, 0.03  # of the likelihood
+_STEPS, _TOLERANCE, FIRST_NOISE = 25, 1e-4, 0.03  # of the likelihood
 _SPREAD = 2.0  # of the logarithms of the scales
 
 
@@ -75,9 +76,7 @@ class Fit:
     error: float  # weighted mean squared leave-one-out error
     ridge: float  # λ in ``(K + λ / weight) α = y``
     alpha: Floats  # (m, r) float64
-    # (q,) or (q, k) float64: scales of the features, or a linear map of them, before they are
-    # divided by ``length``
-    axes: Floats
+    axes: Floats  # (q,) float64: scales of the features, before they are divided by ``length``
     squares: NDArray  # (m, m) float64: squared distances, likewise
     length: float = 1.0
 
@@ -236,9 +235,9 @@ class Problem:
         """Results of a function for blocks of rows, which threads share."""
         return self.team.map(function, row_blocks(len(self.Z), _ROWS_OF_BLOCK))
 
-    def squares(self, axes: Floats) -> Floats:
-        """Return the squared distances (m, m) under scales (q,) or a linear map (q, k)."""
-        points = self.Z * axes if axes.ndim == 1 else self.Z @ axes
+    def squares(self, scales: Floats) -> Floats:
+        """Return the squared distances (m, m) of scaled features."""
+        points = self.Z * scales
         return np.concatenate(self.in_blocks(lambda rows: squared_distances(points[rows], points)))
 
     def kernel_values(self, squares: Floats) -> Floats:
@@ -251,9 +250,9 @@ class Problem:
         self.in_blocks(evaluate)
         return K
 
-    def fit_with(self, axes: Floats, ridge: float, squares: Floats | None = None) -> Fit:
-        """Return the fit with a metric; its squared distances are known or computed."""
-        squares = self.squares(axes) if squares is None else squares
+    def fit_with(self, axes: Floats, ridge: float) -> Fit:
+        """Return the fit with some scales."""
+        squares = self.squares(axes)
         return self.fit(self.kernel_values(squares), ridge, axes, squares)
 
     def fit(
@@ -287,29 +286,32 @@ class Problem:
         equal = np.ones(self.Z.shape[1])
         start = replace(KERNEL, length_scale=equal * np.sqrt(_median(self.squares(equal))))
         effort = Effort(_STEPS, _TOLERANCE, team=self.team, any_amplitude=True)
-        found = self.maximized(start, effort, _SPREAD)
+        prior = LogScalePrior((slice(0, len(equal)),), _SPREAD)
+        found = self.maximized(start, FIRST_NOISE, effort, prior)
         return self.fit_with(1 / found.kernel.length_scale, max(found.noise, SMALLEST_RIDGE))
 
-    def maximized(self, start: AnyKernel, effort: Effort, spread: float) -> Evidence[AnyKernel]:
-        """Maximize the likelihood with a weak prior that keeps the length scales alike.
+    def maximized(
+        self, start: AnyKernel, noise: float, effort: Effort, prior: LogScalePrior | None
+    ) -> Evidence[AnyKernel]:
+        """Maximize the likelihood, or the posterior density."""
+        return maximize(start, noise, self.Z, self.Y, effort, prior, self.weight)
 
-        They are the first hyperparameters, and ``spread`` is that of their logarithms.
-        """
-        prior = LogScalePrior((slice(0, self.Z.shape[1]),), spread)
-        return maximize(start, _FIRST_NOISE, self.Z, self.Y, effort, prior, self.weight)
-
-    def pulls(self, fit: Fit, points: Floats, rows: slice) -> Iterator[Floats]:
-        """Gradients of a fit at some rows in the space of the points, but for a factor."""
-        # ∂f/∂z at row i is 2 A Σ_j slope_ij α_j (A'z_i - A'z_j), with points A'z.
-        slopes = KERNEL.slope(fit.squares[rows] / fit.length**2)
-        for alpha in fit.alpha.T:
-            yield points[rows] * (slopes @ alpha)[:, None] - slopes @ (alpha[:, None] * points)
+    def surprise(self, kernel: Kernel, ridge: float) -> float:
+        """Negative log likelihood of the rows under a kernel with its most likely amplitude."""
+        return negative_log_likelihood(
+            kernel, ridge, self.Z, self.Y, self.weight, any_amplitude=True, team=self.team
+        )[0]
 
     def gradient_scales(self, fit: Fit) -> Floats:
         """Return the root mean squared derivatives of a fit along the features, (q,)."""
 
         def squared(rows: slice) -> Any:
-            return sum(self.weight[rows] @ pull**2 for pull in self.pulls(fit, self.Z, rows))
+            # But for a factor, ∂f/∂z at row i is axes² Σ_j slope_ij α_j (z_i - z_j).
+            Z, slopes = self.Z, KERNEL.slope(fit.squares[rows] / fit.length**2)
+            moved = [
+                (slopes @ a)[:, None] * Z[rows] - slopes @ (a[:, None] * Z) for a in fit.alpha.T
+            ]
+            return sum(self.weight[rows] @ pull**2 for pull in moved)
 
         found = np.sqrt(np.sum(self.in_blocks(squared), axis=0)) * fit.axes**2
         largest = found.max(initial=0.0)

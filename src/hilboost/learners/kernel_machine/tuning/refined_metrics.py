@@ -6,19 +6,22 @@ give length scales of a kernel of a table, and the columns that matter.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats
-from hilboost.kernels import Additive
-from hilboost.kernels.marginal_likelihood import Effort
+from hilboost.kernels import Additive, Mapped
+from hilboost.kernels.marginal_likelihood import AnyKernel, Effort, Evidence, LogScalePrior
 from hilboost.learners.kernel_machine.tuning.metric import (
+    FIRST_NOISE,
+    KERNEL,
     PARTS,
     SMALLEST_RIDGE,
-    Fit,
     Metric,
     Problem,
     learned_metric,
@@ -27,32 +30,32 @@ from hilboost.learners.kernel_machine.tuning.scoring import (
     Candidate,
     Rows,
     mean_and_standard_error,
-    while_better,
 )
 from hilboost.learners.kernel_machine.tuning.table_kernel import USUAL_FAMILY, Columns, TableKernel
 
-# Of linear maps:
-_ROUNDS = 3
-_POWER = 0.75  # of the average gradient outer product; with one, few directions would be left
-_STEP = 1.35  # between lengths
-_SMALLER_RIDGE = 0.4
-_FIRST_BETTER = 0.9  # the first round must decrease their error by this factor
-_SMALL_STEP = 0.98  # a round that gains less is the last one
-_BETTER_MAP = 0.9  # all rounds must decrease the error of the other rows by this factor
-_DROPPED = 1e-5  # share of the largest eigenvalue
-
-# Of additive kernels:
-_FEWEST_OF_A_PART = 60  # rows
-# Rows that are learned from, rows that judge, steps, and the factor by which the error must be
-# smaller: a first look, and the comparison that counts.
-_LOOKS = ((120, 300, 15, 1.0), (300, 600, 25, 0.95))
-_ERRORS = 2.0  # standard errors that the gain must exceed
-_SPREAD = 3.0  # of the logarithms of the length scales
+_FEWEST_OF_A_PART = 60  # rows, for additive kernels
+_SPREAD = 3.0  # of the logarithms of their length scales
 _RIDGES = (0.3, 1.0, 3.0)  # factors of the ridge that are compared
 
 # Of length scales:
 _FEWEST_ROWS, _ROWS, _ROWS_OF_MAP = 20, 400, 1000
 _MOST_COLUMNS, _MOST_ADDITIVE = 256, 24
+
+
+@dataclass(frozen=True)
+class _Look:
+    """A comparison of the most likely kernel of some rows with the usual one on other rows."""
+
+    n_learned: int
+    n_judged: int
+    n_steps: int  # of the likelihood
+    n_errors: float  # standard errors that the decrease of the error must exceed
+    # or else, by how much the likelihood of the rows that judge must be larger, too
+    nats: float = np.inf
+
+
+_LOOKS_AT_MAPS = _Look(300, 300, 8, 1.0), _Look(450, 600, 6, 1.5), _Look(900, 600, 8, 2.0)
+_LOOKS_AT_SUMS = _Look(200, 400, 15, -1.0), _Look(300, 600, 10, -0.5), _Look(600, 600, 15, 2.0, 5.0)
 
 
 def refined_metrics(
@@ -70,71 +73,26 @@ def refined_metrics(
 
 
 def rotated_metric(rows: Rows, metric: Metric, team: ThreadTeam | None = None) -> Metric | None:
-    """Learn a linear map of the features, if it is much better than a diagonal metric.
+    """Learn a linear map of the features, if it is clearly better than a diagonal metric.
 
-    Each round takes a power of the average gradient outer product of the last fit as the metric
-    (Radhakrishnan, Beaglehole, Pandit & Belkin 2024), and searches for a length scale and a ridge
-    with a smaller exact leave-one-out error.  A full matrix has many entries, which adapt to the
-    noise of these rows, so that it must have fewer entries than rows to learn from, and the
-    leave-one-out error of the other two fifths of the rows decides.  The cost is that of two
-    inversions of m × m matrices, or of about 15 if the first round gains.
+    The map and the ridge maximize the marginal likelihood of three fifths of the rows, beginning
+    at the metric.  A map has many entries, which adapt to the noise of these rows, so that they
+    must be fewer than twice the rows, and the leave-one-out error of the other rows decides.
     """
-    q = len(metric.axes)
-    learned, judged = Problem.divided(rows, team)
+    used = np.flatnonzero(metric.axes)
+    q, scales = len(used), metric.axes[used]
+    some = rows.of_columns(used)
+    learned, judged = Problem.divided(replace(some, X=some.X * scales), team)
     if min(len(learned.Z), len(judged.Z)) < PARTS or len(learned.Z) < q * (q + 1) // 2:
         return None
-    start = now = learned.fit_with(np.diag(metric.axes), metric.ridge)
-    if not 0 < start.error < np.inf:
+    start = Evidence(Mapped(KERNEL, np.eye(q)), metric.ridge, np.inf)
+    usual = Evidence(KERNEL, metric.ridge, np.inf)
+    found = _clearly_better(usual, start, _LOOKS_AT_MAPS, learned, judged)
+    if found is None:
         return None
-    for k in range(_ROUNDS):
-        found = learned.fit_with(_next_axes(learned, now), now.ridge)
-        if k == 0 and not found.error < _FIRST_BETTER * start.error:
-            return None
-        found = _tuned(learned, found)
-        if found.error > now.error:
-            break
-        small, now = found.error > _SMALL_STEP * now.error, found
-        if small:
-            break
-    before, after = (_tuned(judged, judged.fit_with(one.axes, one.ridge)) for one in (start, now))
-    is_better = after.error < _BETTER_MAP * before.error
-    return Metric(after.axes, after.ridge, after.error) if is_better else None
-
-
-def _next_axes(problem: Problem, now: Fit) -> Floats:
-    """Return the axes of the average gradient outer product, at the same mean distance."""
-    points = problem.Z @ now.axes
-
-    def outer_products(rows: slice) -> Floats:
-        total = np.zeros((len(now.axes),) * 2)
-        for pull in problem.pulls(now, points, rows):
-            gradients = pull @ now.axes.T
-            total += (gradients.T * problem.weight[rows]) @ gradients
-        return total
-
-    total = np.sum(problem.in_blocks(outer_products), axis=0)
-    values, vectors = np.linalg.eigh(total)
-    kept = values > _DROPPED * values[-1]
-    if not kept.any():
-        return now.axes
-    axes = vectors[:, kept] * (values[kept] / values[-1]) ** (_POWER / 2)
-    size = np.sqrt((points.var(axis=0)).sum() / (problem.Z @ axes).var(axis=0).sum())
-    return axes * size
-
-
-def _tuned(problem: Problem, found: Fit) -> Fit:
-    """Compare neighboring length scales and ridges."""
-    found = while_better(
-        found,
-        ((1 / _STEP,), (_STEP,)),
-        lambda by: problem.fit_with(found.axes * by, found.ridge, found.squares * by**2),
-    )
-    ridges = [found.ridge * by for by in (_SMALLER_RIDGE, 1 / _SMALLER_RIDGE)]
-    return while_better(
-        found,
-        ((ridge,) for ridge in ridges if ridge >= SMALLEST_RIDGE),
-        lambda ridge: problem.fit_with(found.axes, ridge, found.squares),
-    )
+    axes = np.zeros((len(metric.axes), q))
+    axes[used] = scales[:, None] * found.kernel.matrix / found.kernel.length_scale
+    return Metric(axes, found.noise, found.value)
 
 
 def additive_metric(
@@ -146,57 +104,75 @@ def additive_metric(
     """Learn an additive kernel, if it is clearly better than the stationary one.
 
     Length scales, shares and the ridge maximize the marginal likelihood of three fifths of the
-    rows.  The leave-one-out error of the other rows decides.  A first look at few rows ends the
-    search on most tables.
-
-    The cost is that of about 15 inversions of 120 × 120 matrices, and if the first look is good, of
-    25 inversions of 300 × 300 matrices and six of 600 × 600 matrices.
+    rows.  The leave-one-out error of the other rows decides.
     """
-    learned, judged = Problem.divided(rows, team)
     used = np.flatnonzero(metric.axes)
+    learned, judged = Problem.divided(rows.of_columns(used), team)
     if min(len(learned.Z), len(judged.Z)) < _FEWEST_OF_A_PART or len(used) < 2:
         return None
-    for n_rows, n_judged, n_steps, enough in _LOOKS:
-        some = judged.first(n_judged)
-        points = some.Z[:, used]
-        found = _likeliest(learned.first(n_rows), used, n_steps)
-        if found is None:
-            return None
-        kernel, noise = found
-        K = kernel.block(points, points)
-        errors = _errors(some, K, noise)
-        usual = _errors(some, some.kernel_values(some.squares(stationary.axes)), stationary.ridge)
-        if not errors @ some.weight < enough * (usual @ some.weight) < np.inf:
-            return None
-    gain, error = mean_and_standard_error(usual - errors, some.weight)
-    if not gain > _ERRORS * error:
+    start = Evidence(Additive(np.ones(len(used))), FIRST_NOISE, np.inf)
+    axes = stationary.axes[used]
+    mapped = Mapped(KERNEL, np.diag(axes) if axes.ndim == 1 else axes)
+    usual = Evidence(mapped, stationary.ridge, np.inf)
+    prior = LogScalePrior((slice(0, len(used)),), _SPREAD)
+    found = _clearly_better(usual, start, _LOOKS_AT_SUMS, learned, judged, prior)
+    if found is None:
         return None
     # Divided by its variance over the rows, so that ridges of different kernels are comparable.
+    kernel, K = found.kernel, found.kernel.block(judged.Z, judged.Z)
     variance = float(np.diag(K).mean() - K.mean())
     scales = np.zeros(len(metric.axes))
     scales[used] = 1 / kernel.length_scale
     shares = np.array([kernel.main, kernel.pairs]) / variance
-    return Metric(scales, max(noise / variance, SMALLEST_RIDGE), shares=shares)
+    return Metric(scales, max(found.noise / variance, SMALLEST_RIDGE), shares=shares)
 
 
-def _likeliest(
-    problem: Problem, used: NDArray[np.intp], n_steps: int
-) -> tuple[Additive, float] | None:
-    """Maximize the marginal likelihood; return the kernel and the ridge."""
-    spread = float(np.sqrt(np.average(problem.Y**2, axis=0, weights=problem.weight).mean()))
-    if not 0 < spread < np.inf:
-        return None
-    some = replace(problem, Z=problem.Z[:, used], Y=problem.Y / spread)
-    effort = Effort(n_steps, team=problem.team)
-    found = some.maximized(Additive(np.ones(len(used))), effort, _SPREAD)
-    return None if found.value == np.inf else (found.kernel, found.noise)
+def _clearly_better(
+    usual: Evidence[Any],
+    start: Evidence[AnyKernel],
+    looks: Iterable[_Look],
+    learned: Problem,
+    judged: Problem,
+    prior: LogScalePrior | None = None,
+) -> Evidence[AnyKernel] | None:
+    """Return the most likely kernel and its error, if it is better than the usual one.
+
+    The likelihood is that of more and more rows, and most searches end with the first ones.
+    """
+    found = start
+    for look in looks:
+        some = judged.first(look.n_judged)
+        effort = Effort(look.n_steps, team=judged.team, any_amplitude=True)
+        found = learned.first(look.n_learned).maximized(found.kernel, found.noise, effort, prior)
+        if found.value == np.inf:
+            return None
+        before, after = _errors(some, usual), _errors(some, found)
+        found = replace(found, value=float(np.average(after, weights=some.weight)))
+        if not (found.value < np.inf and before.max() < np.inf):
+            return None
+        gain, error = mean_and_standard_error(before - after, some.weight)
+        if gain > look.n_errors * error:
+            continue
+        if not gain > 0 or look.nats == np.inf:
+            return None
+        if _surprise(some, usual) - _surprise(some, found) < look.nats:
+            return None
+    return found
 
 
-def _errors(problem: Problem, K: NDArray, ridge: float) -> Floats:
+def _errors(problem: Problem, model: Evidence[Any]) -> Floats:
     """Squared leave-one-out errors (m,) with the best of some ridges."""
-    residuals = problem.team.map(lambda by: problem.residuals(K, ridge * by)[0], _RIDGES)
+    K = model.kernel.block(problem.Z, problem.Z)
+    unit = float(K[0, 0])  # of a kernel with any amplitude
+    K, ridges = K / unit, [max(model.noise / unit * by, SMALLEST_RIDGE) for by in _RIDGES]
+    residuals = problem.team.map(lambda ridge: problem.residuals(K, ridge)[0], ridges)
     found = [(left**2).sum(axis=1) for left in residuals]
     return min(found, key=lambda errors: float(errors @ problem.weight))
+
+
+def _surprise(problem: Problem, model: Evidence[Any]) -> float:
+    """Negative log likelihood of the rows with the best of some ridges."""
+    return min(problem.surprise(model.kernel, model.noise * by) for by in _RIDGES)
 
 
 def by_gradients(columns: Columns, sampled: Rows, team: ThreadTeam) -> list[Candidate[TableKernel]]:
