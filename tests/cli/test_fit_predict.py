@@ -152,7 +152,7 @@ def test_identifiers_are_kept(folder):
 
 def test_identifiers_beside_columns_without_names(folder):
     frame = table().drop(columns=["kind", "price"])
-    model = hilboost.BoostingRegressor(n_estimators=2, random_state=0)
+    model = hilboost.BoostingRegressor(learner="tree", n_estimators=2)
     model.fit(frame.to_numpy(), -frame["width"]).save("model")
     frame.insert(0, "id", [f"{k:05d}" for k in range(120)])
     result = passed("predict", "model", write(frame, "new.csv"), "--keep", "id")
@@ -187,7 +187,7 @@ def test_coverage_that_is_not_available(regression_model):
             passed(*command, 0.9)
         else:
             message = refused(*command, 0.9)
-            assert "fit without --valid to 20 rows or more with --set cv_folds=4, or" in message
+            assert "fit without --valid to 40 rows or more with --set cv_folds=4, or" in message
     model, features = hilboost.load("model"), regression_model.drop(columns="price") + 1e-9
     part = (features["width"] > 0).to_numpy()
     model.calibrate(features, regression_model["price"], groups=part)
@@ -243,7 +243,8 @@ def test_quantiles_have_a_column_each(folder):
 def test_models_fitted_without_names_take_columns_by_place(folder):
     frame = table().drop(columns="kind")
     X = frame[["width", "height", "depth"]]
-    model = hilboost.BoostingRegressor(n_estimators=2).fit(X.to_numpy(), frame["price"])
+    model = hilboost.BoostingRegressor(learner="tree", n_estimators=2)
+    model.fit(X.to_numpy(), frame["price"])
     hilboost.save(model, folder / "model")
     result = run("predict", "model", write(X, "new.csv"))
     assert "order of the table" in result.stderr

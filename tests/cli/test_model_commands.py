@@ -151,7 +151,8 @@ def test_the_target_must_be_clear(model):
 def test_a_model_without_names_needs_the_target(folder):
     frame = houses(60, 0)
     X = frame.drop(columns="price").to_numpy()
-    hilboost.save(hilboost.BoostingRegressor(n_estimators=2).fit(X, frame["price"]), "model")
+    model = hilboost.BoostingRegressor(learner="tree", n_estimators=2)
+    model.fit(X, frame["price"]).save("model")
     assert "--target" in refused("evaluate", "model", "sold.csv", code=2)
     assert "r2" in done("evaluate", "model", "sold.csv", "--target", "price")
     assert "column 2" in done("inspect", "model")
@@ -203,7 +204,7 @@ def test_inspect_says_what_a_model_is(model):
 @pytest.mark.parametrize(
     ("options", "n_members"),
     [
-        (("--set", "early_stopping=true"), 4),
+        (("--set", "early_stopping=true"), 8),
         (("--set", "early_stopping=false"), 1),
         (("--valid", "sold.csv"), 1),
         (("--set", "early_stopping=true", "--set", "validation_fraction=none"), 1),

@@ -144,7 +144,7 @@ OTHERS = [
     (1, "predict grade t.csv --proba", "--proba is not supported by a BoostingRanker that was"),
     (1, "predict kind t.csv --proba", "fitted with loss='hinge'; remove --proba."),
     (1, "predict hours t.csv --coverage 0.9", "--coverage is not supported by a BoostingSurv"),
-    (1, "predict price t.csv --coverage 0.9", "fit without --valid to 20 rows or more with"),
+    (1, "predict price t.csv --coverage 0.9", "fit without --valid to 40 rows or more with"),
     (1, "predict price t.csv --keep ID", "no column 'ID' for --keep"),
     (1, "evaluate price t.csv --target prize", "similar names are 'price'"),
     (1, "evaluate price t.csv --target a", "uses the column 'a' as a feature, so that it cannot"),

@@ -34,8 +34,11 @@ def frame(folder):
     return frame
 
 
+TREES = ("--n-estimators", 3, "--set", "learner=tree")
+
+
 def fit(table, *options, out="model"):
-    return run("fit", table, "--target", "price", "--out", out, "--n-estimators", 3, *options)
+    return run("fit", table, "--target", "price", "--out", out, *TREES, *options)
 
 
 def notes(result):

@@ -150,6 +150,7 @@ def test_two_halves_are_one_go_in_any_units(case, power):
     _, X, y = draw(case, 1, {}, n=90)
     y = np.ldexp(y, power) * 0.37
     parameters = PLAIN | {"early_stopping": True, "learning_rate": 0.05, "n_iter_no_change": 30}
+    parameters["learner"] = "tree"
     whole = case.build(**parameters | {"n_estimators": 6}).fit(X, y)
     halves = case.build(**parameters | {"n_estimators": 3, "warm_start": True}).fit(X, y)
     halves.set_params(n_estimators=6).fit(X, y)
@@ -323,7 +324,7 @@ BINNED = [case for case in LOSSES if case.id in ("huber", "log_loss-3")]
 @given(seed=seeds)
 def test_columns_put_through_an_increasing_function(case, function, trees, seed):
     _, X, y = draw(case, seed, {})
-    model = case.build(**AUTOMATIC, multi_output=trees)
+    model = case.build(**AUTOMATIC, learner="tree", multi_output=trees)
     expected = raw_of(model.fit(X, y), X)
     moved = function(X)
     np.testing.assert_array_equal(raw_of(model.fit(moved, y), moved), expected)

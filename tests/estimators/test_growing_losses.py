@@ -67,7 +67,8 @@ def test_kernel_machines(stages):
 
 
 def test_early_stopping_keeps_the_constant_and_warns():
-    model = BoostingRegressor(**PLAIN | {"early_stopping": True, "learning_rate": 5, "cv_folds": 1})
+    stopped = {"early_stopping": True, "learning_rate": 5, "cv_folds": 1, "learner": "tree"}
+    model = BoostingRegressor(**PLAIN | stopped)
     with pytest.warns(FitWarning, match=GROWN):
         model.fit(X, Y)
     assert model.n_estimators_ == 0

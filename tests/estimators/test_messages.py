@@ -372,7 +372,7 @@ def test_arguments_of_other_predictions():
 
 
 def test_resolved_parameters():
-    model = BoostingRegressor(learner="tree", n_estimators=2).fit(X, Y)
+    model = BoostingRegressor(learner="tree", n_estimators=2, early_stopping=False).fit(X, Y)
     assert model.resolved_.max_leaf_nodes == 31
     again = BoostingRegressor(**model.resolved_.fill(model.get_params())).fit(X, Y)
     np.testing.assert_array_equal(again.predict(X), model.predict(X))

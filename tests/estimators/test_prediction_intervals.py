@@ -30,7 +30,8 @@ Y = X[:, 0] + np.sin(2 * X[:, 1]) + (0.1 + 0.4 * (X[:, 2] > 0)) * RNG.normal(siz
 FIT, HELD, NEW = slice(0, 120), slice(120, 240), slice(240, N)
 KERNEL = {"kernel": Gaussian(1.5), "regularization": 0.1, "random_state": 0}
 SUBSETS = {"kernel": Gaussian(1.5), "regularization": 0.1, "n_estimators": 2, "subset_size": 60}
-FOLDS = {**PLAIN, "early_stopping": True, "cv_folds": 4, "n_estimators": 30, "n_iter_no_change": 5}
+FOLDS = {**PLAIN, "learner": "tree", "early_stopping": True, "cv_folds": 4}
+FOLDS |= {"n_estimators": 30, "n_iter_no_change": 5}
 
 REGRESSORS = {
     "trees": BoostingRegressor(**PLAIN),

@@ -143,11 +143,13 @@ def test_several_classes(parameters):
     assert assert_adds_up(model, X[:25]).values.shape == (25, 4, 3)
 
 
-@pytest.mark.parametrize("parameters", [{}, {"target_encoding": True}, {"cv_folds": 2}])
+FOLDS = {"learner": "tree", "early_stopping": True, "cv_folds": 2}
+
+
+@pytest.mark.parametrize("parameters", [{}, {"target_encoding": True}, FOLDS])
 def test_categories_belong_to_their_own_columns_and_interact(parameters):
     frame, y = table()
-    settings = PLAIN | ({"early_stopping": True} if "cv_folds" in parameters else {})
-    model = BoostingRegressor(**settings | parameters).fit(frame, y)
+    model = BoostingRegressor(**PLAIN | parameters).fit(frame, y)
     rows, background = frame[:30], frame[40:100]
     found = assert_adds_up(model, rows, background)
     assert found.data[0].tolist() == frame.iloc[0].tolist()

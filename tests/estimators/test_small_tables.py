@@ -14,8 +14,8 @@ def _times(X):
 
 
 ESTIMATORS = {
-    "numbers": (BoostingRegressor(), lambda X: X[:, 0], 20, 8),
-    "classes": (BoostingClassifier(), lambda X: X[:, 0] > 0, 20, 4),
+    "numbers": (BoostingRegressor(), lambda X: X[:, 0], 40, 8),
+    "classes": (BoostingClassifier(), lambda X: X[:, 0] > 0, 40, 4),
     "distributions": (BoostingRegressor("normal"), lambda X: X[:, 0], 8, 4),
     "survival": (BoostingSurvival("cox"), _times, 40, 4),
     "rankings": (BoostingRanker("query_rmse"), lambda X: np.arange(len(X)) % 3, 200, 8),
@@ -46,7 +46,7 @@ def test_smooth_functions(n):
     assert error < 0.2 * np.std(trees.predict(new) - f[1]) / np.std(f[1])
 
 
-@pytest.mark.parametrize("n", [20, 60, 190])
+@pytest.mark.parametrize("n", [40, 80, 190])
 def test_noise_is_not_learned(n):
     """Models of nothing but noise are hardly worse than the mean, and better than fixed stages."""
     errors = {"auto": [], False: [], "mean": []}

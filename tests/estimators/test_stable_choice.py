@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_breast_cancer
 
 from hilboost import BoostingClassifier, BoostingRegressor
 from hilboost.backends.threads import ThreadTeam
@@ -19,7 +19,7 @@ RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 8))
 NOISY_LINE = X[:, 0] + 0.5 * X[:, 1] - 0.5 * X[:, 2] + RNG.normal(size=300)
 TABLES = {
-    "iris": (BoostingClassifier, load_iris(return_X_y=True)),
+    "cells": (BoostingClassifier, load_breast_cancer(return_X_y=True)),
     "noisy line": (BoostingRegressor, (X, NOISY_LINE)),
     "noise": (BoostingRegressor, (X, RNG.normal(size=300))),
 }

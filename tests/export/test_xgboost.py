@@ -37,7 +37,7 @@ NEW = np.vstack(
     ]
 ).astype(np.float32)
 Y = np.nan_to_num(X[:, 0]) + np.nan_to_num(X[:, 1]) ** 2
-SHORT = {"n_estimators": 6, "random_state": 0}
+SHORT = {"learner": "tree", "n_estimators": 6, "random_state": 0}
 SCORED = [case for case in LOSSES if case.name in ("hinge", "squared_hinge")]
 EXPORTED = [
     case

@@ -29,7 +29,7 @@ with atomic_path(Path(sys.argv[1])) as temporary:
 @pytest.fixture(scope="module")
 def model():
     x = np.arange(40.0)[:, None]
-    return BoostingRegressor(n_estimators=2, random_state=0).fit(x, -x[:, 0])
+    return BoostingRegressor(learner="tree", n_estimators=2).fit(x, -x[:, 0])
 
 
 def replace(path, text="new"):

@@ -257,7 +257,7 @@ def additive(stages, r=1):
 
 
 def test_trees_and_expansions_in_one_sum(tmp_path):
-    trees = BoostingRegressor(n_estimators=6, random_state=0).fit(X, Y).model_
+    trees = BoostingRegressor(early_stopping=False, n_estimators=6).fit(X, Y).model_
     tree = [stage.terms[0].model for stage in trees.stages]
     kernel = Gaussian(1.0)
     machines = [expansion(X[:4], kernel), expansion(X[:5] + 0.0), expansion(X[3:5] + 0.0, kernel)]

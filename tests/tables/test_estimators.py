@@ -234,7 +234,7 @@ def test_files_keep_the_schema(model, levels, tmp_path):
 
 def test_files_without_categories_keep_their_format(tmp_path):
     X = POLARS.drop("color")
-    save(BoostingRegressor(n_estimators=2, random_state=0).fit(X, Y), tmp_path / "m")
+    save(BoostingRegressor(learner="tree", n_estimators=2).fit(X, Y), tmp_path / "m")
     _, metadata = contents(tmp_path / "m")
     assert metadata["format"] == "1"
     assert load(tmp_path / "m").fitted_.schema == Schema(3, ("size", "rank", "new"))
@@ -255,12 +255,12 @@ def test_files_without_categories_keep_their_format(tmp_path):
     ids=str,
 )
 def test_damaged_schemas(categories, tmp_path):
-    save(BoostingRegressor(n_estimators=2, random_state=0).fit(POLARS, Y), tmp_path / "m")
+    save(BoostingRegressor(learner="tree", n_estimators=2).fit(POLARS, Y), tmp_path / "m")
     assert_refused(tmp_path / "m", header={"categories": categories})
 
 
 def test_damaged_choices(tmp_path):
-    model = BoostingRegressor(n_estimators=2, categorical_features=["color"], random_state=0)
+    model = BoostingRegressor("squared_error", learner="tree", categorical_features=["color"])
     save(model.fit(POLARS, Y), tmp_path / "m")
     for given in (["size"], [9], {}, 3):
         parameters = header_of(tmp_path / "m")["parameters"] | {"categorical_features": given}
@@ -274,7 +274,7 @@ def test_kernels_of_the_user_compare_listed_columns_only():
 
 
 def test_files_of_models_with_text_beside_a_list(tmp_path):
-    model = BoostingRegressor(n_estimators=2, categorical_features=["rank"], random_state=0)
+    model = BoostingRegressor("squared_error", learner="tree", categorical_features=["rank"])
     save(model.fit(POLARS, Y), tmp_path / "m")
     np.testing.assert_array_equal(load(tmp_path / "m").predict(POLARS), model.predict(POLARS))
 

@@ -182,7 +182,7 @@ def test_unsorted_and_repeated_entries_are_summed(make):
     rows, columns = (np.tile(a, 2)[order] for a in twice.coords)
     values = np.tile(twice.data / 2, 2)[order]
     repeated = sp.coo_array((values, (rows, columns)), shape=DENSE.shape)
-    model = BoostingRegressor(n_estimators=3, random_state=0)
+    model = BoostingRegressor(learner="tree", n_estimators=3, random_state=0)
     expected = model.fit(DENSE, Y).predict(DENSE)
     for table in (matrix, repeated):
         np.testing.assert_array_equal(model.fit(table, Y).predict(table), expected)

@@ -148,7 +148,7 @@ PHRASES = {
     r"offset must have (\d+) columns, .*; it has \d+": r"\1 classes require as many offsets, but "
     "--offset has one column; remove it, or add --loss poisson for counts, or --task regression",
     r"pass offset, or zeros to accept this": "add --offset COLUMN unless that is meant",
-    r"call calibrate\(.*?\) first(, or fit .*?(?=\.$))?": "fit without --valid to 20 rows or more "
+    r"call calibrate\(.*?\) first(, or fit .*?(?=\.$))?": "fit without --valid to 40 rows or more "
     "with --set cv_folds=4, or call calibrate in Python",
     r"\bsample_weight (?=is|are|sums|contains|must)": "--weights ",
     r"\boffset (?=is|must|contains)": "--offset ",

@@ -22,7 +22,7 @@ SHARE_OF_TUNING = 0.35
 """Of a time budget, for the choice of kernel and λ."""
 
 # numbers of rows from which on some are held out for early stopping
-_SMALLEST_EARLY, _SMALLEST_DISTRIBUTED, _SMALLEST_SURVIVAL, _SMALLEST_RANKING = 20, 8, 40, 200
+_SMALLEST_EARLY, _SMALLEST_DISTRIBUTED, _SMALLEST_RANKING = 40, 8, 200
 _LARGE = 50_000
 _SECONDS_PER_CELL, _SECONDS_PER_TREE = 5e-9, 3e-4  # roughly, of a stage
 _ROWS_PER_LEAF_ROW = 25  # rows of the table for each row of a leaf, without early stopping
@@ -76,12 +76,12 @@ def resolve(
 ) -> ResolvedParameters:
     """Replace ``"auto"`` by values that suit data of this size.
 
-    There are three regimes.  Below 20 rows (survival: 40, rankings: 200), held-out losses are
-    unreliable, so that 100 stages are fitted without early stopping.  Up to 50,000 rows, an
-    accurate model takes only seconds: a low learning rate, strong L2 regularization, random row
-    sampling, and a cross-validated ensemble.  Beyond that, a single model with one held-out part is
-    fitted with a higher learning rate.  Wide tables have small trees, which trial runs would choose
-    most often, at many times the cost.
+    There are three regimes.  Below 40 rows (rankings: 200), held-out losses are unreliable, so that
+    100 stages are fitted without early stopping.  Up to 50,000 rows, an accurate model takes only
+    seconds: a low learning rate, strong L2 regularization, random row sampling, and a
+    cross-validated ensemble.  Beyond that, a single model with one held-out part is fitted with a
+    higher learning rate.  Wide tables have small trees, which trial runs would choose most often,
+    at many times the cost.
     """
     n, d, rows = fit.n, fit.d, min(fit.n, fit.n_here)
     learner = parameters["learner"]
@@ -174,9 +174,7 @@ def _smallest_early(fit: FitTraits) -> int:
     """Number of rows from which on held-out losses are reliable enough."""
     if fit.ranks:
         return _SMALLEST_RANKING
-    if fit.scaled or fit.coupled:
-        return _SMALLEST_SURVIVAL
-    return _SMALLEST_DISTRIBUTED if fit.distributed else _SMALLEST_EARLY
+    return _SMALLEST_DISTRIBUTED if fit.distributed and not fit.scaled else _SMALLEST_EARLY
 
 
 def _n_folds(fit: FitTraits, rows: float, time_budget: float | None) -> int:

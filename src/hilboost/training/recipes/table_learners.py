@@ -232,8 +232,8 @@ def _tree_learner(settings: LearnerSettings) -> TreeLearner:
     )
 
 
-_FEWEST_ROWS, _MOST_ROWS = 20, 100_000  # of tables on which a kernel machine is tried
-_FEWEST_LEARNED = 15  # by each member
+_FEWEST_ROWS, _MOST_ROWS = 40, 100_000  # of tables on which a kernel machine is tried
+_FEWEST_LEARNED = 20  # by each member
 _MOST_OUTPUTS = 100
 _FEWEST_CENTERS, _FEW_CENTERS, _FEW_CENTERS_ROWS = 2500, 3000, 20_000
 _CENTERS_OF_ROOT = 30  # times the square root of the number of rows
