@@ -111,10 +111,11 @@ def test_text_columns_are_categories_in_every_table(folder):
 def test_names_must_match_exactly(regression_model):
     other = regression_model.rename(columns={"depth": "Depth"}).drop(columns=["price", "width"])
     message = refused("predict", "model", write(other, "new.csv"))
-    assert (
-        "lacks 'width', 'depth', 2 of the 3 columns that the model uses; similar names are 'Depth'."
-        in message
-    )
+    assert "lacks 'width', 'depth', 2 of the 3 columns that the model uses; rename" in message
+    assert "rename 'Depth' to 'depth': names must match exactly." in message
+    other = regression_model.drop(columns="width")
+    message = refused("predict", "model", write(other, "new.csv"))
+    assert "lacks 'width', 1 of the 3 columns that the model uses; add" in message
 
 
 def test_intervals_of_a_regression(folder):

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from hilboost.cli.errors import CliError, note
 from hilboost.core.errors import counted, first_few
-from hilboost.tables.schema import meant_columns
+from hilboost.tables.schema import fold, meant_columns
 
 if TYPE_CHECKING:
     import numpy as np
@@ -61,10 +61,13 @@ def align_columns(frame: "pd.DataFrame", names: list[str]) -> tuple["pd.DataFram
     missing = [name for name in names if name not in frame.columns]
     extra = [name for name in frame.columns if name not in set(names)]
     if missing:
+        folded = {fold(name): name for name in extra}
+        alike = [f"'{folded[fold(one)]}' to '{one}'" for one in missing if fold(one) in folded]
+        advice = f"rename {first_few(alike, str)}: names must match exactly"
         raise CliError(
             f"the table lacks {first_few(missing)}, {len(missing)} of the "
             f"{counted(len(names), 'column')} that the model uses; "
-            f"{meant_columns(missing[0], extra) if extra else 'add them'}."
+            f"{advice if alike else 'add them'}."
         )
     return frame[names], extra
 
