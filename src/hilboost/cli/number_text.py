@@ -57,17 +57,16 @@ def check_classes(column: "pd.Series[Any]", chosen: bool) -> None:
     n, n_classes, form = len(column), column.nunique(), form_of_column(column)
     are_many = n_classes > 2 and n_classes > n / 2
     are_numbers = form is not None and form.name != "dates"
-    if form is not None and form.name == "numbers with separators":
-        chosen = False
-    elif are_numbers and n_classes <= MAX_INTEGER_CLASSES:
+    separated = form is not None and form.name == "numbers with separators"
+    if are_numbers and not separated and n_classes <= MAX_INTEGER_CLASSES:
         are_numbers = bool(form and form.name == "numbers" and form.words)
-    if not chosen and (are_numbers or (are_many and _is_text(column))):
+    if (separated or not chosen) and (are_numbers or (are_many and _is_text(column))):
         what = f" of {form.name}" if form is not None else ""
+        or_classes = "" if separated else ", or add --task classification if these are classes"
         raise CliError(
             f"The target '{column.name}' is text{what} with {n_classes} different values in {n} "
             f"rows ({_first(column)}); read it with --thousands, --decimal, --missing or --coerce, "
-            "convert it to numbers, choose another target, or add --task classification if these "
-            "are classes."
+            f"convert it to numbers, or choose another target{or_classes}."
         )
     if n_classes > _MANY_CLASSES or are_many:
         note(
