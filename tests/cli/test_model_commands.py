@@ -354,7 +354,7 @@ def test_mistakes_in_a_toml_file_are_told(folder, text, message):
     Path("fit.toml").write_text(text)
     start = ("fit", "houses.csv", "--target", "price", "--out", "model", "--config")
     assert message in refused(*start, "fit.toml", code=2)
-    assert "not a valid TOML file" in refused(*start, "none.toml", code=2)
+    assert "no file 'none.toml'; check the path" in refused(*start, "none.toml", code=2)
 
 
 def test_options_win_over_the_toml_file(folder):

@@ -22,11 +22,14 @@ def use_config(ctx: Context, path: Path | None) -> Path | None:
     if path is None or ctx.resilient_parsing:
         return path
 
+    from hilboost.core.disk import unusable
     from hilboost.core.plain_values import as_list
 
     try:
         found = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        ctx.fail(str(unusable(path, error, "read")))
+    except ValueError as error:
         ctx.fail(f"'{path}' is not a valid TOML file: {error}.")
     if not isinstance(found.pop("set", {}), dict):
         ctx.fail(f"'{path}': set must be a table of parameters, [set].")
