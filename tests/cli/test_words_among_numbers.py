@@ -155,7 +155,7 @@ def test_numbers_as_text_are_no_classes(frame, kind):
         message = refused("fit", table, *FIT, *options)
         assert f"target 'price' is text of numbers with {kind}" in message
     message = refused("fit", "table.csv", *FIT, "--task", "regression")
-    assert "y contains text or other objects" in message
+    assert "the target contains text or other objects" in message
 
 
 @pytest.mark.parametrize(("kind", "options"), [("csv", []), ("parquet", ["--stream"])])

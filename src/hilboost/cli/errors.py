@@ -138,6 +138,14 @@ PHRASES = {
     r"convert it to numbers, or fit again": "read it with --missing, --coerce, --thousands, or "
     "--decimal, or fit again",
     r"remove thousands separators, and write decimal points": "pass --thousands or --decimal",
+    r"\by (?=contains)": "the target ",
+    r"Use a regressor, such as \w+, for numbers": "Use a loss of regression for numbers, or --task "
+    "regression",
+    r"n_jobs == 0 has no meaning; use None or -1": "--threads 0 has no meaning; leave it out, or "
+    "use -1",
+    r"pass whether there was an event \(.*?, and times as numbers": "write 1 where it happened, "
+    "and 0 in censored rows, and times as numbers",
+    r"require loss='(\w+)'; name columns of \w+ 'lower' and 'upper'": r"require --loss \1",
     r"use \w+Classifier for classes": "read text as missing with --missing or --coerce, and add "
     "--drop-missing-target, or choose another target or --task",
     r"remove rows without a target, .*? is 0": "remove them, as with --drop-missing-target",
