@@ -54,7 +54,8 @@ def location_first(
         return replace(second, location_first=None)
 
     of_location = data.with_targets(lambda target: target.with_y(transformed(target.y)))
-    given = {**parameters, "eval_metric": None, "early_stopping": True}
+    # The members of both fits are joined, so that they have the same folds.
+    given = {**parameters, "eval_metric": None, "early_stopping": True, "cv_folds": recipe.n_folds}
     location = partial(make, given, loss, of_location, seed, None)
     return LocationFirst(location, around, recipe.n_outputs)
 
