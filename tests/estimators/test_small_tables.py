@@ -46,6 +46,16 @@ def test_smooth_functions(n):
     assert error < 0.2 * np.std(trees.predict(new) - f[1]) / np.std(f[1])
 
 
+@pytest.mark.parametrize("n", [12, 60, 190])
+@pytest.mark.parametrize("loss", ["normal", "student_t", "lognormal"])
+def test_locations_of_distributions_have_the_same_folds(loss, n):
+    X = np.random.default_rng(n).normal(size=(n, 2))
+    y = np.exp(X[:, 0])
+    model = BoostingRegressor(loss, n_estimators=20, random_state=0).fit(X, y)
+    assert len(model.fitted_.members) == 4
+    assert model.score(X, y) > 0
+
+
 @pytest.mark.parametrize("n", [40, 80, 190])
 def test_noise_is_not_learned(n):
     """Models of nothing but noise are hardly worse than the mean, and better than fixed stages."""
