@@ -198,7 +198,7 @@ def test_competing_causes():
     assert at.shape == (240, 2, 1)
     done = run("evaluate", "model", "train.csv", "--event", "failed", "--json")
     assert json.loads(done.stdout)["scores"]["concordance"] > 0.5, done.output
-    assert "several causes require loss='discrete_hazard'" in refused(*start)
+    assert "several causes require --loss discrete_hazard" in refused(*start)
 
 
 @pytest.mark.slow

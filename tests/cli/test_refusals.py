@@ -94,6 +94,7 @@ DATA = [
     ("--target hours --event gap", "event of data row 4 of y ('event'), nan, is missing"),
     ("--target hours --event seven", "events of several causes require --loss discrete_hazard"),
     ("--target hours --event query", "events of several causes require --loss discrete_hazard."),
+    ("--target hours --event kind", "a column of --event or --target contains text"),
     ("--target hours --event kind", "write 1 where it happened, and 0 in censored rows"),
     ("--target price --threads 0", "--threads 0 has no meaning; leave it out, or use -1 for"),
     ("--target failed --event hours", "events and times of y seem to be exchanged"),

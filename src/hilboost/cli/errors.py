@@ -138,6 +138,7 @@ PHRASES = {
     r"convert it to numbers, or fit again": "read it with --missing, --coerce, --thousands, or "
     "--decimal, or fit again",
     r"remove thousands separators, and write decimal points": "pass --thousands or --decimal",
+    r"column \S+ of y (?=contains)": "a column of --event or --target ",
     r"\by (?=contains)": "the target ",
     r"Use a regressor, such as \w+, for numbers": "Use a loss of regression for numbers, or --task "
     "regression",
