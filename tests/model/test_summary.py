@@ -66,7 +66,7 @@ def test_reports_name_the_loss_of_a_tree():
             Y,
             "sparse kernel machine (Gaussian kernel, 5 centers), 1 stage",
         ),
-        (BoostingRegressor(learner="tree", **FEW), Y, "trees, 2 stages"),
+        (BoostingRegressor(early_stopping=False, **FEW), Y, "trees, 2 stages"),
         (BoostingRegressor(learner=Ridge(), **FEW), Y, "Ridge, 2 stages"),
         (BoostingRegressor(learner="linear", **FEW), Y, "linear function, 2 stages"),
         (BoostingRegressor(learner=Stumps(), **FEW), Y, "stumps, 2 stages"),

@@ -94,8 +94,8 @@ def test_masked_inputs_are_missing_values(dtype):
     masked = np.ma.array(data, mask=HOLES)
     plain = np.where(HOLES, np.nan, data.astype(np.float64))
     for table in masked, list(masked):
-        model = BoostingRegressor(learner="tree", **SHORT).fit(table, Y)
-        expected = BoostingRegressor(learner="tree", **SHORT).fit(plain, Y)
+        model = BoostingRegressor(early_stopping=False, **SHORT).fit(table, Y)
+        expected = BoostingRegressor(early_stopping=False, **SHORT).fit(plain, Y)
         for rows in masked, plain:
             np.testing.assert_array_equal(model.predict(rows), expected.predict(plain))
     assert (model.predict(masked) != model.predict(data)).any()

@@ -91,7 +91,7 @@ def test_every_loss(loss, division, weights):
 def test_every_kind_of_fit(division, parameters, name, weights):
     (loss,) = [case for case in LOSSES if case.id == name]
     X, y, weight = draw(loss, 160, weights)
-    model = loss.build(**PLAIN | {"n_estimators": 3, "random_state": 3} | parameters)
+    model = loss.build(**PLAIN | {"learner": "tree", "n_estimators": 3} | parameters)
     if "3" in name and "monotonic_cst" in parameters:
         model.set_params(monotonic_cst=None)
     assert_same_bytes(model, X, y, weight, division)
@@ -105,7 +105,7 @@ def test_validation_rows_and_categories():
     y = np.round(X["a"].to_numpy() + (X["b"] == "p"), 1)
     y = np.where(y > 0.3, "yes", "no")
     model = BoostingClassifier(**PLAIN | {"n_estimators": 8, "random_state": 1})
-    model.set_params(early_stopping=True)
+    model.set_params(early_stopping=True, learner="tree")
     held = X[:30].reset_index(drop=True), y[:30]
     weight = np.arange(30) % 3.0
     for division, of_held in [(([40, 40, 45], [0, 1, 2, 0]), None), (([5], [1, 0]), weight)]:
@@ -116,7 +116,7 @@ def test_folds_without_rows_on_a_worker():
     """A worker of three rows has none of some folds; the others exchange messages about them."""
     X = np.random.default_rng(4).normal(size=(60, 2))
     model = BoostingRegressor(**PLAIN | {"n_estimators": 4, "random_state": 0})
-    model.set_params(early_stopping=True, cv_folds=5)
+    model.set_params(early_stopping=True, cv_folds=5, learner="tree")
     for cut in (3, 57):
         assert_same_bytes(model, X, X[:, 0] * X[:, 1], None, ([cut], [0, 1]))
 
@@ -126,7 +126,7 @@ def test_parities_of_balanced_columns(loss):
     """What is true of the equal rows of all workers settles the sample and the least leaf."""
     X = np.tile([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]], (30, 1))
     y, division = X.sum(axis=1) % 2, ([3, 50], [0, 1, 0])
-    model = BoostingRegressor(loss, n_estimators=5, random_state=0)
+    model = BoostingRegressor(loss, n_estimators=5, early_stopping=False, random_state=0)
     assert_same_bytes(model, X, y, None, division)
     (together, *_) = fit_together(model, partitions_of(X, y, None, division[0]), division[1])
     assert (together.resolved_.subsample, together.resolved_.min_samples_leaf) == (0.9, 5)
@@ -135,7 +135,7 @@ def test_parities_of_balanced_columns(loss):
 def test_classes_that_a_worker_never_sees():
     rng = np.random.default_rng(6)
     X, y = rng.normal(size=(90, 3)), np.repeat(["a", "b", "c"], 30)
-    model = BoostingClassifier(**PLAIN | {"n_estimators": 3, "random_state": 0})
+    model = BoostingClassifier(**PLAIN | {"learner": "tree", "n_estimators": 3})
     for parameters in ({}, {"early_stopping": True, "cv_folds": 2}):
         assert_same_bytes(clone(model).set_params(**parameters), X, y, None, ([30, 60], [0, 1, 2]))
 
@@ -198,7 +198,7 @@ def test_many_categories(division, parameters, kind, weights):
         y = np.stack([score, 2 * score], axis=1)
         y[:40, 1] = np.nan if kind == "missing" else 1.0
     weight = None if weights is None else rng.uniform(size=n)
-    fit = model(**PLAIN | {"n_estimators": 3, "random_state": 1} | parameters)
+    fit = model(**PLAIN | {"learner": "tree", "n_estimators": 3, "random_state": 1} | parameters)
     assert_same_bytes(fit, X, y, weight, division)
 
 
