@@ -123,8 +123,9 @@ def test_the_stages_of_a_settled_choice_are_those_of_the_fit(callbacks, monkeypa
     monkeypatch.setattr(race, "_LONG_RACE", 0.0)
     settings = {"cv_folds": 1, "n_estimators": 150, "random_state": 0}
     model = BoostingRegressor(**settings).fit(X, BOTH, callbacks=callbacks)
-    assert begun == [0, 0 if callbacks else 100]  # callbacks see every stage
-    usual = BoostingRegressor(**settings, max_features=1.0, max_leaf_nodes=31).fit(X, BOTH)
+    assert begun == [0, 0 if callbacks else 50]  # callbacks see every stage
+    settings["max_features"] = model.resolved_.max_features
+    usual = BoostingRegressor(**settings, max_leaf_nodes=31).fit(X, BOTH)
     _same_fit(model, usual, X)
 
 
@@ -180,7 +181,7 @@ def test_the_run_beside_a_kernel_machine_goes_on_as_long_as_the_others(runs, mon
     y = np.sign(inputs[:, 0] * inputs[:, 1]) + np.floor(8 * inputs[:, 2]) % 2 + inputs[:, 3]
     BoostingRegressor(random_state=0).fit(inputs, y, callbacks=[lambda _: True])
     first, asked, _, reached = runs[0]  # beside a small kernel machine
-    assert (asked, reached) == (100, 100)
+    assert (asked, reached) == (50, 50)
     last = {settings: reached for settings, asked, _, reached in runs if asked == 200}
     assert last[first] == 200
     assert len(last) == 2

@@ -16,12 +16,12 @@ Y = np.where(ODD == "b", 1.0, 3.0)
 
 @pytest.fixture(scope="module")
 def levels():
-    return hilboost.BoostingRegressor(learner="tree", n_estimators=3).fit(X, Y)
+    return hilboost.BoostingRegressor(early_stopping=False, n_estimators=3).fit(X, Y)
 
 
 @pytest.fixture(scope="module")
 def classes():
-    return hilboost.BoostingClassifier(learner="tree", n_estimators=3).fit(Y[:, None], ODD)
+    return hilboost.BoostingClassifier(early_stopping=False, n_estimators=3).fit(Y[:, None], ODD)
 
 
 def test_pages_show_the_code(levels, classes, tmp_path):
