@@ -172,7 +172,8 @@ def _errors(problem: Problem, model: Evidence[Any]) -> Floats:
 
 def _surprise(problem: Problem, model: Evidence[Any]) -> float:
     """Negative log likelihood of the rows with the best of some ridges."""
-    return min(problem.surprise(model.kernel, model.noise * by) for by in _RIDGES)
+    ridges = [max(model.noise * by, SMALLEST_RIDGE) for by in _RIDGES]
+    return min(problem.surprise(model.kernel, ridge) for ridge in ridges)
 
 
 def by_gradients(columns: Columns, sampled: Rows, team: ThreadTeam) -> list[Candidate[TableKernel]]:
