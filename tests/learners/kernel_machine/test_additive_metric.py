@@ -41,7 +41,7 @@ JOINT = np.sin(TABLE.sum(axis=1, keepdims=True)) + NOISE
 def searched(table, target, weight=None):
     rows = Rows.of(table, target, weight)
     metric = learned_metric(Rows.of(table[:300], target[:300]))
-    return additive_metric(rows, metric, metric)
+    return additive_metric(rows, metric)
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +70,7 @@ def test_few_rows_and_single_features_have_none():
     assert searched(TABLE[:120], ADDITIVE[:120]) is None
     one = Rows.of(TABLE[:, :1], np.sin(TABLE[:, :1]))
     metric = learned_metric(one.first(300))
-    assert additive_metric(one, metric, metric) is None
+    assert additive_metric(one, metric) is None
 
 
 def test_weights_are_noise_variances_divided():

@@ -235,12 +235,15 @@ def _summed(
     moments = np.zeros((m, Y.shape[1]))
     for block in row_blocks(len(rows)):
         K = evaluate(kernel, features(rows.X[block]), centers, team)
-        if lower is not None:
-            some = [K[rows] for rows in row_blocks(len(K), _ROWS_OF_BLOCK)]
-            team.map(partial(lapack.divide, triangle=lower), some)
-        K *= root[block]
+
+        def weigh(part: slice, K: Floats = K, block: slice = block) -> None:
+            if lower is not None:
+                lapack.divide(K[part], lower)
+            K[part] *= root[block][part]
+
+        team.map(weigh, row_blocks(len(K), _ROWS_OF_BLOCK))
         lapack.add_products(K, products, team)
-        moments += K.T @ Y[block]
+        moments += array_api.product(K.T, Y[block], team)
     return _Sums(products, moments, float((Y**2).sum()))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -127,7 +128,20 @@ def _searched(problem: Problem, starts: list[Floats], small: float) -> tuple[Fit
     some = problem.first((m + 1) // 2) if m >= _ROWS_TO_HALVE else problem
     fits = [some.best(scales, _FIRST_LENGTHS, _FIRST_RIDGES) for scales in starts]
     start = min(range(len(fits)), key=lambda k: fits[k].error)
-    first = fits[start]
+    enough = 1 - _OPTIMISM * problem.Z.shape[1] / m
+    searches: list[Callable[[], Any]] = [partial(_rounds, problem, fits[start])]
+    if enough > 0 and fits[start].error < small:  # as it will be after the rounds
+        searches.append(problem.likeliest)
+    (best, steps), *likely = problem.team.map(lambda search: search(), searches)
+    if enough > 0 and best.error < small:
+        likeliest = likely[0] if likely else problem.likeliest()
+        if likeliest.error < enough * best.error:
+            return likeliest, Path(start, ())
+    return best, Path(start, steps)
+
+
+def _rounds(problem: Problem, first: Fit) -> tuple[Fit, tuple[tuple[float, float], ...]]:
+    """Set the scales by gradients until the error no longer decreases; return length and ridge."""
     best = problem.best(first.axes, (first.length,), (first.ridge,))
     steps = [(best.length, best.ridge)]
     for _ in range(_ROUNDS):
@@ -141,12 +155,7 @@ def _searched(problem: Problem, starts: list[Floats], small: float) -> tuple[Fit
             break
         best = found
         steps.append((best.length, best.ridge))
-    enough = (1 - _OPTIMISM * problem.Z.shape[1] / m) * best.error
-    if best.error < small and enough > 0:
-        likely = problem.likeliest()
-        if likely.error < enough:
-            return likely, Path(start, ())
-    return best, Path(start, tuple(steps))
+    return best, tuple(steps)
 
 
 def _repeated(problem: Problem, starts: list[Floats], path: Path) -> Fit:

@@ -6,7 +6,7 @@ give length scales of a kernel of a table, and the columns that matter.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -62,14 +62,23 @@ def refined_metrics(
     rows: Rows,  # X are features
     metric: Metric,  # the diagonal metric
     most_additive: int,  # number of features of an additive kernel
-    team: ThreadTeam | None = None,  # threads that share matrices
+    team: ThreadTeam | None = None,  # threads that share the searches and their matrices
     rotates: bool = True,  # whether linear maps are tried
 ) -> list[Metric]:
     """Learn a linear map, and an additive kernel that is better than it; neither without gain."""
-    found = [rotated_metric(rows, metric, team) if rotates else None]
+    searches: list[Callable[..., Metric | None]] = [rotated_metric] if rotates else []
     if np.count_nonzero(metric.axes) <= most_additive:
-        found.append(additive_metric(rows, metric, found[0] or metric, team))
-    return [better for better in found if better is not None]
+        searches.append(additive_metric)
+    team = team or ThreadTeam()
+    results = team.map(lambda search: search(rows, metric, team), searches)
+    found = [better for better in results if better is not None]
+    if len(found) == 2:
+        used = np.flatnonzero(metric.axes)
+        judged = Problem.divided(rows.of_columns(used), team)[1]
+        usual, additive = (_model_of(better, used) for better in found)
+        if not _is_better(additive, usual, _LOOKS_AT_SUMS[-1], judged):
+            found.pop()
+    return found
 
 
 def rotated_metric(rows: Rows, metric: Metric, team: ThreadTeam | None = None) -> Metric | None:
@@ -92,16 +101,15 @@ def rotated_metric(rows: Rows, metric: Metric, team: ThreadTeam | None = None) -
         return None
     axes = np.zeros((len(metric.axes), q))
     axes[used] = scales[:, None] * found.kernel.matrix / found.kernel.length_scale
-    return Metric(axes, found.noise, found.value)
+    return Metric(axes, found.noise)
 
 
 def additive_metric(
     rows: Rows,  # X are features
     metric: Metric,  # the diagonal metric; features that it leaves out are left out here, too
-    stationary: Metric,  # the same one, or a better linear map
     team: ThreadTeam | None = None,  # threads that share matrices
 ) -> Metric | None:
-    """Learn an additive kernel, if it is clearly better than the stationary one.
+    """Learn an additive kernel, if it is clearly better than a diagonal metric.
 
     Length scales, shares and the ridge maximize the marginal likelihood of three fifths of the
     rows.  The leave-one-out error of the other rows decides.
@@ -111,9 +119,7 @@ def additive_metric(
     if min(len(learned.Z), len(judged.Z)) < _FEWEST_OF_A_PART or len(used) < 2:
         return None
     start = Evidence(Additive(np.ones(len(used))), FIRST_NOISE, np.inf)
-    axes = stationary.axes[used]
-    mapped = Mapped(KERNEL, np.diag(axes) if axes.ndim == 1 else axes)
-    usual = Evidence(mapped, stationary.ridge, np.inf)
+    usual = _model_of(metric, used)
     prior = LogScalePrior((slice(0, len(used)),), _SPREAD)
     found = _clearly_better(usual, start, _LOOKS_AT_SUMS, learned, judged, prior)
     if found is None:
@@ -135,29 +141,39 @@ def _clearly_better(
     judged: Problem,
     prior: LogScalePrior | None = None,
 ) -> Evidence[AnyKernel] | None:
-    """Return the most likely kernel and its error, if it is better than the usual one.
+    """Return the most likely kernel, if it is better than the usual one.
 
     The likelihood is that of more and more rows, and most searches end with the first ones.
     """
     found = start
     for look in looks:
-        some = judged.first(look.n_judged)
         effort = Effort(look.n_steps, team=judged.team, any_amplitude=True)
         found = learned.first(look.n_learned).maximized(found.kernel, found.noise, effort, prior)
-        if found.value == np.inf:
-            return None
-        before, after = _errors(some, usual), _errors(some, found)
-        found = replace(found, value=float(np.average(after, weights=some.weight)))
-        if not (found.value < np.inf and before.max() < np.inf):
-            return None
-        gain, error = mean_and_standard_error(before - after, some.weight)
-        if gain > look.n_errors * error:
-            continue
-        if not gain > 0 or look.nats == np.inf:
-            return None
-        if _surprise(some, usual) - _surprise(some, found) < look.nats:
+        if found.value == np.inf or not _is_better(found, usual, look, judged):
             return None
     return found
+
+
+def _is_better(found: Evidence[Any], usual: Evidence[Any], look: _Look, judged: Problem) -> bool:
+    some = judged.first(look.n_judged)
+    before, after = _errors(some, usual), _errors(some, found)
+    if not max(before.max(), after.max()) < np.inf:
+        return False
+    gain, error = mean_and_standard_error(before - after, some.weight)
+    if gain > look.n_errors * error:
+        return True
+    if not gain > 0 or look.nats == np.inf:
+        return False
+    return _surprise(some, usual) - _surprise(some, found) >= look.nats
+
+
+def _model_of(metric: Metric, used: NDArray[np.intp]) -> Evidence[Any]:
+    """The kernel of the features in use that a metric stands for, and the noise."""
+    axes = metric.axes[used]
+    if metric.shares is not None:
+        return Evidence(Additive(1 / axes, *metric.shares.tolist()), metric.ridge, np.inf)
+    mapped = Mapped(KERNEL, np.diag(axes) if axes.ndim == 1 else axes)
+    return Evidence(mapped, metric.ridge, np.inf)
 
 
 def _errors(problem: Problem, model: Evidence[Any]) -> Floats:
