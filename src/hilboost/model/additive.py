@@ -40,9 +40,13 @@ class AdditiveModel:
         """Raw predictions (n, r) for inputs (n, d)."""
         raw = np.empty((len(X), len(self.initial_raw)))
         raw[:] = self.initial_raw
+        self.add_stages(raw, X, n_threads)
+        return raw
+
+    def add_stages(self, raw: Floats, X: Floats, n_threads: int) -> None:
+        """Add the outputs of all stages to ``raw`` (n, r)."""
         for summation in self.summations():
             summation.add_to(raw, X, n_threads)
-        return raw
 
     def staged_raw(self, X: Floats, n_threads: int = 1) -> Iterator[Floats]:
         """Raw predictions (n, r) after every stage, in one array that is updated in place."""

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import cached_property, partial
-from itertools import count
 from typing import Any
 
 import numpy as np
@@ -77,6 +76,8 @@ class KernelTrial:
         self.end = run.clock.end  # when it gives up, by ``OutOfTime``
         self._trials: list[tuple[KernelExpansion, Floats]] = []  # of the first member
         self._others: list[tuple[KernelExpansion, Floats]] = []
+        # by numbers of stages: raw predictions of the held-out rows of each member
+        self._raw_of_trees: list[dict[int, Floats]] = [{} for _ in self._held]
 
     def _held_rows(self) -> list[tuple[Floats, Target]]:
         """The held-out rows of each member, with their targets."""
@@ -165,8 +166,7 @@ class KernelTrial:
     def _result(self, outcome: Outcome) -> Outcome:
         seconds_of_trees = self._run.clock.passed() - self._seconds
         with self._timed():
-            models = [self._model(k) for k in range(len(self._held))]
-            trees, weights = list(map(self._held_outputs, count(), models)), TREES_ALONE
+            trees, weights = self._trees(), TREES_ALONE
             found, goes_on = self._by_most_rows(trees)
             is_judged = len(trees) == 1
             if goes_on and not is_judged:
@@ -187,7 +187,7 @@ class KernelTrial:
             n_centers=self._machines.n_centers(machines),
             kernel=self._machines.space.kernel_name,
         )
-        state = self._mixed(machines, weights, found.mean_loss(weights), models)
+        state = self._mixed(machines, weights, found.mean_loss(weights))
         learner = MixedLearner((outcome.learner, self._learner), tuple(parts))
         return replace(outcome, state=state, learner=learner, parts=parts)
 
@@ -240,20 +240,21 @@ class KernelTrial:
         loss, start = recipe.config.loss, recipe.initial_raw
         return HeldOutOutputs(loss, start, target, trees, kernel, of_few, self._run.team)
 
-    def _trees(self, n_stages: int) -> list[Floats]:
+    def _trees(self, n_stages: int | None = None) -> list[Floats]:
         """Outputs of the first stages for the held-out rows of each member."""
-        return [self._trees_of(k, n_stages) for k in range(len(self._held))]
+        members = range(len(self._held))
+        return self._run.team.map(lambda k: self._trees_of(k, n_stages), members)
 
     def _trees_of(self, member: int, n_stages: int | None = None) -> Floats:
-        return self._held_outputs(member, self._model(member, n_stages))
-
-    def _model(self, member: int, n_stages: int | None = None) -> AdditiveModel:
-        stages = self._state.members[member].stages[:n_stages]
-        return AdditiveModel(self._recipe.initial_raw, tuple(stages))
-
-    def _held_outputs(self, member: int, model: AdditiveModel) -> Floats:
-        raw = model.predict_raw(self._held[member][0], self._run.team.n_threads)
-        return raw - self._recipe.initial_raw
+        """The same of one member; stages are added to those of the last look at fewer."""
+        stages, (X, _) = self._state.members[member].stages[:n_stages], self._held[member]
+        start, known = self._recipe.initial_raw, self._raw_of_trees[member]
+        before = max((n for n in known if n <= len(stages)), default=0)
+        raw = known[before].copy() if before else np.tile(start, (len(X), 1))
+        n_threads = -(-self._run.team.n_threads // len(self._held))
+        AdditiveModel(start, tuple(stages[before:])).add_stages(raw, X, n_threads)
+        known[len(stages)] = raw
+        return raw - start
 
     def _trial(self, k: int) -> Floats:
         """Outputs of a fit of the first member for its held-out rows."""
@@ -308,11 +309,7 @@ class KernelTrial:
     # The model of both parts
 
     def _mixed(
-        self,
-        machines: list[KernelExpansion],
-        weights: Floats,
-        held_out_loss: float,
-        trees: list[AdditiveModel],
+        self, machines: list[KernelExpansion], weights: Floats, held_out_loss: float
     ) -> TrainingState:
         """Multiply the stages of the trees, and add the last stage, with its losses."""
         state, r = self._state, self._recipe.n_outputs
@@ -331,7 +328,7 @@ class KernelTrial:
             )
             name = one.named("loss")
             metrics[name] = [*state.metrics[name][:n_stages], float(loss[0])]
-        losses = self._training_losses(trees if of_trees.any() else [], machines, weights)
+        losses = self._training_losses(machines, weights)
         return replace(
             state,
             members=members,
@@ -341,17 +338,16 @@ class KernelTrial:
             metrics=metrics,
         )
 
-    def _training_losses(
-        self, trees: list[AdditiveModel], machines: list[KernelExpansion], weights: Floats
-    ) -> list[float]:
+    def _training_losses(self, machines: list[KernelExpansion], weights: Floats) -> list[float]:
         """Loss of each member on the rows that it was fitted to."""
         start, target, team = self._recipe.initial_raw, self._recipe.data.target, self._run.team
         losses = []
         for k, outputs in enumerate(self._training_outputs(machines)):
-            own = slice(None) if self._state.folds is None else self._state.members[k].inside
+            member = self._state.members[k]
+            own = slice(None) if self._state.folds is None else member.inside
             raw = start + weights[1] * outputs
-            if trees:
-                of_trees = trees[k].predict_raw(self._inputs[k][own], team.n_threads)
+            if weights[0].any():
+                of_trees = member.model().predict_raw(self._inputs[k][own], team.n_threads)
                 raw += weights[0] * (of_trees - start)
             losses.append(self._mean_loss(raw, target.rows(own)))
         return losses
