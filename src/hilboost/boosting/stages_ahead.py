@@ -27,7 +27,7 @@ from hilboost.core.errors import IncompatibleParts
 from hilboost.core.several_stages import FittedStages, StageRequest
 from hilboost.core.target import Target
 
-_MOST_STAGES = 16
+_MOST_STAGES = 32
 
 
 class KnownLosses(NamedTuple):
@@ -85,11 +85,15 @@ class StagesAhead:
     def close(self) -> None:
         """Bring the predictions back to the last stage that was taken."""
         taken, self._n_taken = self._n_taken, 0
-        for k, (request, fitted) in enumerate(self._ahead):
+
+        def bring_back(k: int) -> None:
+            request, fitted = self._ahead[k]
             if taken < len(fitted.stages):
                 self.members[k].raw[:] = fitted.before
                 if taken > 0:
                     self.config.learner.fit_stages(self.members[k].data, request.first(taken))
+
+        self.team.map(bring_back, range(len(self._ahead)))
         self._ahead = []
 
     def _fit(self, number: int) -> None:

@@ -30,7 +30,7 @@ _LARGE_ERROR = 0.03  # of that gain, which then has to exceed this many standard
 _FIRST_ERRORS_IF_LARGE = -0.3
 _ERRORS_OF_TREES, _ERRORS_OF_TREES_OF_FEW = 1, 2  # of their gain beside a kernel machine
 _FEW_ROWS, _PARTS = 5000, 10
-_OUTPUTS_WORTH_THREADS = 2**16  # with fewer, Python takes most of the time
+_OUTPUTS_WORTH_THREADS = 2**20  # with fewer, threads wait for each other in Python
 _PRIOR_ROWS = 0.5  # rows that say that weights are 1 and 0; keeps logits of separable rows finite
 
 NEITHER, TREES, _BOTH = (0.0, 0.0), (1.0, 0.0), (1.0, 0.1)
