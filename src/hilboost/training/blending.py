@@ -122,6 +122,11 @@ class HeldOutOutputs:
         """The sample weights (n,)."""
         return self.target.row_weights
 
+    @property
+    def least_gain(self) -> float:
+        """The smallest gain that is material."""
+        return _SMALLEST_GAIN_OF_FEW if self.of_few else _SMALLEST_GAIN
+
     @cached_property
     def each_target(self) -> list[HeldOutOutputs]:
         """The outputs for each of several targets whose losses are added up."""
@@ -161,7 +166,7 @@ class HeldOutOutputs:
             np.array(gains),
             np.array(errors),
             np.array(losses),
-            _SMALLEST_GAIN_OF_FEW if self.of_few else _SMALLEST_GAIN,
+            self.least_gain,
             np.array(of_weight),
             np.maximum(1 - np.array(gains), 0.0) if self.loss.quadratic else 1.0,
         )
@@ -174,21 +179,26 @@ class HeldOutOutputs:
         if not 0 < loss < np.inf:
             return no_gain
         weights = self._fitted(loss)
-        of_both, of_trees = np.empty(len(alone)), np.empty(len(alone))
         n_parts = _PARTS if len(alone) <= _FEW_ROWS else 2
         part_of, is_random = np.arange(len(alone)) % n_parts, self.target.dependence is None
         if not is_random:
             part_of = parts(key_of(0, Purpose.FOLDS_COMPARED), n_parts, self.target)
-
-        def judge(place: int) -> None:
-            judged = slice(place, None, n_parts) if is_random else np.flatnonzero(part_of == place)
-            others, rows = self._rows(part_of != place), self._rows(judged)
-            of_both[judged] = rows.losses(others._fitted(loss, weights))
-            of_trees[judged] = rows.losses(others._fitted(loss, TREES, most=(None, 0.0)))
-
         per_thread = -(-_OUTPUTS_WORTH_THREADS // self.trees.size)
-        self.team.map(judge, np.unique(part_of).tolist(), per_thread)
-        gains, of_weight = alone - of_both, self._mean(alone - of_trees) / loss
+
+        def judged(start: Weights, most: Limits = _NO_LIMITS) -> Floats:
+            """Losses of the rows with weights fitted to the other parts."""
+            losses = np.empty(len(alone))
+
+            def judge(place: int) -> None:
+                own = slice(place, None, n_parts) if is_random else np.flatnonzero(part_of == place)
+                others, rows = self._rows(part_of != place), self._rows(own)
+                losses[own] = rows.losses(others._fitted(loss, start, most))
+
+            self.team.map(judge, np.unique(part_of).tolist(), per_thread)
+            return losses
+
+        of_both = judged(weights)
+        gains = alone - of_both
         if not np.isfinite([*weights, *gains]).all():
             return no_gain
         gain, error = _mean_and_error(gains / loss, self.mass)
@@ -197,6 +207,9 @@ class HeldOutOutputs:
         bounded_gain, its_error = _mean_and_error(bounded, self.mass)
         if gain > 0 and bounded_gain > 0 and not self.loss.quadratic:
             error = min(error, its_error / bounded_gain * gain)
+        of_weight = 0.0  # of no interest unless the gain is material
+        if gain > max(self.least_gain, error):
+            of_weight = self._mean(alone - judged(TREES, most=(None, 0.0))) / loss
         return weights, gain, error, loss, of_weight
 
     def lowest_losses(self) -> Floats:
