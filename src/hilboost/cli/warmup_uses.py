@@ -4,8 +4,10 @@ These types depend on the loss, the growth of trees, kinds of columns, and numbe
 decide how sums are kept and whether threads share a tree.
 """
 
+from collections import ChainMap
 from collections.abc import Callable, Mapping
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -23,16 +25,18 @@ from hilboost.workers.fit import WorkerTask, fit_share
 from hilboost.workers.partitions import Partition
 
 _FEWEST, _FEW, _SEVERAL, _TO_SHARE, _MANY = 200, 400, 30_000, 200_000, 300_000
+_SIZES = (_FEW, _SEVERAL)
 _STAGES: dict[str, Any] = {"n_estimators": 2, "early_stopping": False, "random_state": 0}
 _ONE_THREAD: dict[str, Any] = {"n_jobs": 1, "random_state": 0}
-_ALL_ROWS: dict[str, Any] = {}
 _SAMPLES: dict[str, Any] = {"subsample": 0.5, "max_features": 0.5}
+_ROWS: list[dict[str, Any]] = [{}, _SAMPLES]
 _LEVELS: dict[str, Any] = {"loss": "quantile", "quantile": [0.05, 0.5, 0.95]}
 _MONOTONIC: dict[str, Any] = {"monotonic_cst": [1, 0, 0, 0]}
 _SHARED: dict[str, Any] = {"multi_output": "shared"}
+_SYMMETRIC: dict[str, Any] = {"growth": "symmetric"}
 _GROWTH: dict[str, dict[str, Any]] = {
     "trees": {},
-    "symmetric trees": {"growth": "symmetric"},
+    "symmetric trees": _SYMMETRIC,
     "constraints": {**_MONOTONIC, "interaction_cst": [[0, 1], [1, 2, 3]]},
     "interaction constraints": {"interaction_cst": [[0, 1], [1, 2, 3]]},
 }
@@ -43,17 +47,18 @@ _SETTINGS: list[dict[str, Any]] = [
     {"line_search": True},
     {"n_shards": 2},
 ]
+_ENCODINGS: list[dict[str, Any]] = [{"target_encoding": "auto"}, {"target_encoding": False}]
 _OUTPUTS: list[dict[str, Any]] = [
     {},
     _SHARED,
     {**_SHARED, **_SAMPLES},
-    {**_SHARED, "growth": "symmetric"},
+    {**_SHARED, **_SYMMETRIC},
     {**_SHARED, "sketch": 2},
     {**_SHARED, **_MONOTONIC},
 ]
 _EXPLAINED: list[tuple[str, dict[str, Any]]] = [
     ("regression", {}),
-    ("regression", {"growth": "symmetric"}),
+    ("regression", _SYMMETRIC),
     ("three classes", _SHARED),
     ("two classes", {}),
 ]
@@ -74,15 +79,22 @@ def _table(n: int = _FEW, kind: Any = np.float64) -> tuple[Any, Any, Any]:
     return X, y, rng.uniform(0.5, 1.5, size=n)
 
 
-def _frame(n: int) -> Any:
+def _few_values(n: int) -> tuple[Any, Any, Any]:
+    """Columns of few values, which are read together."""
+    X, y, weight = _table(n)
+    return np.round(X), y, weight
+
+
+def _texts(n: int) -> tuple[Any, Any, Any]:
     """Numbers, categories and texts."""
     import pandas as pd
 
-    frame = pd.DataFrame(_table(n)[0]).add_prefix("x")
+    X, y, weight = _table(n)
+    frame = pd.DataFrame(X).add_prefix("x")
     codes = np.arange(n)
     frame["level"] = pd.Categorical([f"level {code % 7}" for code in codes])
     frame["text"] = [f"words of {code % 37}" for code in codes]
-    return frame
+    return frame, y + codes % 7, weight
 
 
 def _classes(y: Any, n_classes: int) -> Any:
@@ -100,20 +112,7 @@ def _fit(estimator: Any, X: Any, y: object, weight: object = None, **held_out: A
             pass
 
 
-def _model(task: str, **settings: Any) -> Any:
-    name = "BoostingClassifier" if task in _N_CLASSES else "BoostingRegressor"
-    return getattr(hilboost, name)(**{**_STAGES, **_TASKS[task], **settings})
-
-
-def _target(task: str, y: object) -> Any:
-    return _classes(y, _N_CLASSES[task]) if task in _N_CLASSES else y
-
-
-def _learn(task: str, X: object, y: object, weight: object = None, **settings: Any) -> None:
-    """Fit one of the tasks whose gradients are computed in loops of their own."""
-    _fit(_model(task, **settings), X, _target(task, y), weight)
-
-
+# The tasks whose gradients are computed in loops of their own.
 _N_CLASSES = {"two classes": 2, "three classes": 3}
 _TASKS: dict[str, dict[str, Any]] = {
     "regression": {},
@@ -123,57 +122,52 @@ _TASKS: dict[str, dict[str, Any]] = {
 }
 
 
-def _grow(task: str, **growth: Any) -> None:
-    for n in _FEW, _SEVERAL:
-        X, y, weight = _table(n)
-        _learn(task, X, y, weight, **growth)
-        for rows in _ALL_ROWS, _SAMPLES:
-            _learn(task, X, y, **growth, **rows)
+def _model(task: str, **settings: Any) -> Any:
+    name = "BoostingClassifier" if task in _N_CLASSES else "BoostingRegressor"
+    return getattr(hilboost, name)(**{**_STAGES, **_TASKS[task], **settings})
 
 
-def _grow_of_few_values(task: str) -> None:
-    """Columns of few values are read together."""
-    for n in _FEW, _SEVERAL:
-        X, y, _ = _table(n)
-        for rows in _ALL_ROWS, _SAMPLES:
-            _learn(task, np.round(X), y, **rows)
-            _learn(task, np.round(X), y, **rows, **_GROWTH["symmetric trees"])
+def _target(task: str, y: object) -> Any:
+    return _classes(y, _N_CLASSES[task]) if task in _N_CLASSES else y
 
 
-def _grow_of_text(task: str) -> None:
-    for n in _FEW, _SEVERAL:
-        y = _table(n)[1] + np.arange(n) % 7
-        for rows in _ALL_ROWS, _SAMPLES:
-            for encoding in "auto", False:
-                _learn(task, _frame(n), y, **rows, target_encoding=encoding)
+def _learn(task: str, table: Any, weighted: bool = False, **settings: Any) -> None:
+    X, y, weight = table
+    _fit(_model(task, **settings), X, _target(task, y), weight if weighted else None)
+
+
+def _grow(task: str, table: Callable[[int], Any], *choices: list[dict[str, Any]]) -> None:
+    """Fit few and several rows of a table with each combination of settings."""
+    for n, *chosen in product(_SIZES, *choices):
+        _learn(task, table(n), **ChainMap(*chosen))
+
+
+def _growths(task: str) -> dict[str, dict[str, Any]]:
+    """The growths of trees by name; three classes have no monotonic constraints."""
+    left_out = "constraints" if task == "three classes" else ""
+    return {name: growth for name, growth in _GROWTH.items() if name != left_out}
 
 
 def _grow_of_many_rows(task: str) -> None:
     for n, n_jobs in (_MANY, 1), (_MANY, 2), (_TO_SHARE, 2):
-        X, y, _ = _table(n, np.float32)
-        for growth in _GROWTH.values():
-            if not (task == "three classes" and "monotonic_cst" in growth):
-                _learn(task, X, y, n_jobs=n_jobs, **growth)
-        _learn(task, X, y, n_jobs=n_jobs, **_SAMPLES)
-        _learn(task, X, y, n_jobs=n_jobs, early_stopping=True)
+        X, y, _ = table = _table(n, np.float32)
+        for settings in *_growths(task).values(), _SAMPLES, {"early_stopping": True}:
+            _learn(task, table, n_jobs=n_jobs, **settings)
         if n_jobs == 2:
-            _learn(task, _frame(n), y, target_encoding=False)
+            _learn(task, _texts(n), n_jobs=n_jobs, target_encoding=False)
         if n == _MANY:
             # large enough to sort its rows by the first two trees
-            _learn(task, np.tile(X, 7), y, n_jobs=n_jobs, n_estimators=4)
+            _learn(task, (np.tile(X, 7), y, None), n_jobs=n_jobs, n_estimators=4)
 
 
 def _choose(task: str) -> None:
     """Default settings, weights, early stopping, and what else a fit may be asked for."""
     for kind in np.float64, np.float32:
-        X, y, weight = _table(kind=kind)
-        _learn(task, X, y, weight, n_estimators=20, early_stopping="auto")
-        for n in _FEW, _SEVERAL:
-            X, y, weight = _table(n, kind)
-            _learn(task, X, y, weight, early_stopping=True, learner="tree")
-    X, y, _ = _table()
+        _learn(task, _table(kind=kind), True, n_estimators=20, early_stopping="auto")
+        for n in _SIZES:
+            _learn(task, _table(n, kind), True, early_stopping=True, learner="tree")
     for settings in _SETTINGS:
-        _learn(task, X, y, **settings)
+        _learn(task, _table(), **settings)
 
 
 def _try_losses() -> None:
@@ -190,39 +184,37 @@ def _try_losses() -> None:
 
 def _share_trees() -> None:
     """Several outputs, each with trees of its own or with one for all."""
-    for n in _FEW, _SEVERAL:
-        X, y, weight = _table(n)
+    for n in _SIZES:
+        X, y, weight = table = _table(n)
         for settings in _OUTPUTS:
-            _learn("regression", X, y, weight, **_LEVELS, **settings)
-            _learn("regression", X, np.column_stack([y, -y, y**2]), **settings)
+            _learn("regression", table, True, **_LEVELS, **settings)
+            _learn("regression", (X, np.column_stack([y, -y, y**2]), weight), **settings)
             if "monotonic_cst" not in settings:
-                _learn("three classes", X, y, **settings)
-        for kind in "trees", "symmetric trees":
-            _learn("three classes", np.round(X), y, **_SHARED, **_GROWTH[kind])
-        _learn("three classes", _frame(n), y, **_SHARED)
+                _learn("three classes", table, **settings)
+    _grow("three classes", _few_values, [_SHARED], [{}, _SYMMETRIC])
+    _grow("three classes", _texts, [_SHARED])
 
 
 def _rank(losses: Mapping[str, Any]) -> None:
     for n, n_copies in (_FEW, 1), (20_000, 15), (_SEVERAL, 15):
         X, y, weight = _table(n)
         labels, groups = _classes(y, 3), np.arange(n) // 10
-        given = {"groups": groups, "X_val": X, "y_val": labels, "groups_val": groups}
+        held_out = {"X_val": X, "y_val": labels, "groups_val": groups}
         for loss in losses if n == _FEW else ("lambdarank",):
             metrics = ["ndcg", "map", "mrr"]
             ranker = hilboost.BoostingRanker(loss, **_STAGES, eval_metric=metrics)
-            _fit(ranker, X, labels, **given)
-            _fit(ranker, X, labels, weight[groups], **given)
-        for growth in {}, _GROWTH["constraints"]:
-            for rows in _ALL_ROWS, _SAMPLES:
+            for given in None, weight[groups]:
+                _fit(ranker, X, labels, given, groups=groups, **held_out)
+        for rows in _ROWS:
+            for growth in {}, _GROWTH["constraints"]:
                 ranker = hilboost.BoostingRanker(growth="best_first", **_STAGES, **growth, **rows)
                 _fit(ranker, X, labels, groups=groups)
-        wide = np.tile(X, n_copies)
-        for rows in _ALL_ROWS, _SAMPLES:
+            wide = np.tile(X, n_copies)
             _fit(hilboost.BoostingRanker(**_STAGES, **rows), wide, labels, groups=groups)
 
 
 def _survive() -> None:
-    for n in _FEW, _SEVERAL:
+    for n in _SIZES:
         X, y, weight = _table(n)
         times = np.empty(n, dtype=[("event", bool), ("time", float)])
         times["event"], times["time"] = np.arange(n) % 3 > 0, np.ceil(9 * y)
@@ -277,7 +269,7 @@ def _learn_structures() -> None:
             n_estimators=2, max_features=max_features, random_state=0
         )
         _fit(forest, X, points)
-        _fit(forest, _frame(_FEW), points)
+        _fit(forest, _texts(_FEW)[0], points)
     _fit(hilboost.OutputKernelTreeRegressor(random_state=0), X, points)
     for normalize in False, True:
         space = hilboost.outputs.Strings((1, 2), normalize=normalize)
@@ -330,14 +322,24 @@ def _fit_on_worker(model: Any, X: Any, y: Any, weight: Any = None) -> None:
 
 def _fit_on_workers() -> None:
     """Growth of trees by one operation after the other, between which workers add their sums."""
-    for n in _FEW, _SEVERAL:
+    for n in _SIZES:
         X, y, weight = _table(n)
-        for growth in {**_MONOTONIC, **_SAMPLES}, _GROWTH["symmetric trees"], _SAMPLES:
+        for growth in {**_MONOTONIC, **_SAMPLES}, _SYMMETRIC, _SAMPLES:
             for task in "regression", "two classes":
                 _fit_on_worker(_model(task, **growth), X, _target(task, y), weight)
     X, y, _ = _table()
     points = hilboost.OutputKernelBoostingRegressor(n_estimators=2, random_state=0)
     _fit_on_worker(points, X, np.column_stack([y, -y]))
+
+
+def _growth_uses(task: str) -> dict[str, Callable[[], object]]:
+    grow, rows = partial(_grow, task), [*_ROWS, {"weighted": True}]
+    return {
+        **{name: partial(grow, _table, [one], rows) for name, one in _growths(task).items()},
+        "columns of few values": partial(grow, _few_values, [{}, _SYMMETRIC], _ROWS),
+        "categories and texts": partial(grow, _texts, _ENCODINGS, _ROWS),
+        "many rows": partial(_grow_of_many_rows, task),
+    }
 
 
 USES: dict[str, Callable[[], object]] = {
@@ -356,14 +358,6 @@ USES: dict[str, Callable[[], object]] = {
     "explanations and intervals": _explain,
     "sparse tables": _fit_sparse,
     "several workers": _fit_on_workers,
-    **{
-        f"{task}: {name}": partial(_grow, task, **growth)
-        for task in _TASKS
-        for name, growth in _GROWTH.items()
-        if not (task == "three classes" and name == "constraints")
-    },
-    **{f"{task}: columns of few values": partial(_grow_of_few_values, task) for task in _TASKS},
-    **{f"{task}: categories and texts": partial(_grow_of_text, task) for task in _TASKS},
-    **{f"{task}: many rows": partial(_grow_of_many_rows, task) for task in _TASKS},
+    **{f"{task}: {name}": use for task in _TASKS for name, use in _growth_uses(task).items()},
 }
 """Fits that compile everything in advance, by name."""
