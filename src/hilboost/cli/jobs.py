@@ -196,15 +196,9 @@ def chosen_scores(
 
     if model.ranks_groups:
         beside["metrics"] = _metrics_of_rankings(metrics)
-    measured = scores(model, X, y, **beside)
-    found = {score["key"]: score["value"] for score in measured}
-    of_metric: dict[str, list[str]] = {}  # keys, of several targets with the name of the target
-    for key in found:
-        of_metric.setdefault(key.partition("_of_")[0], []).append(key)
-    if not metrics:
-        return found
-    chosen = [key for name in metrics for key in _keys_of(name, of_metric)]
-    return {key: found[key] for key in chosen}
+    found = {score["key"]: score["value"] for score in scores(model, X, y, **beside)}
+    chosen = [key for name in metrics for key in _keys_of(name, list(found))]
+    return {key: found[key] for key in chosen or found}
 
 
 def _metrics_of_rankings(names: Sequence[str]) -> Sequence["Metric"]:
@@ -218,18 +212,18 @@ def _metrics_of_rankings(names: Sequence[str]) -> Sequence["Metric"]:
         raise CliError(str(error).replace("eval_metric", "--metric")) from None
 
 
-def _keys_of(name: str, of_metric: dict[str, list[str]]) -> list[str]:
+def _keys_of(name: str, found: list[str]) -> list[str]:
     """Return the keys of the scores that ``--metric`` names: a metric, or that of one target."""
     from hilboost.core.errors import unknown_name
     from hilboost.metrics.registry import metrics_by_name, same_metric
 
     metric = metrics_by_name().get(name)
     for one in (name, *(metric.names if metric else ())):
-        if one in of_metric:
-            return of_metric[one]
-    if name in of_metric.get(name.partition("_of_")[0], ()):
-        return [name]
-    raise unknown_name("--metric", name, of_metric, same_metric(name, of_metric))
+        keys = [key for key in found if one in (key, key.partition("_of_")[0])]
+        if keys:
+            return keys
+    known = {key.partition("_of_")[0] for key in found}  # without the names of several targets
+    raise unknown_name("--metric", name, known, same_metric(name, known))
 
 
 def fit_summary(
