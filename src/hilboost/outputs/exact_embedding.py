@@ -74,18 +74,27 @@ class ChoosingEmbedding(Embedding):
     def decode(self, raw: Floats, way: str, candidates: Choice | None = None) -> Any:
         """Map points to labels; see :class:`~hilboost.core.output_space.Embedding`."""
         formula = self._formula(way)
-        return decode(self, raw, way, candidates, lambda: self._own, self._given, formula)
+        found = decode(self, raw, way, candidates, lambda: self._own, self._given, formula)
+        return self._as_given(found)
+
+    def norms(self, labels: object) -> Floats:
+        """Kernel values ``k(y, y)``, (n,); see :class:`~hilboost.core.output_space.Embedding`."""
+        return self._candidates(self.checked(labels)).norms
 
     def training_labels(self) -> Any:
         """Return the training labels."""
-        return self.training
+        return self._as_given(self.training)
+
+    def _as_given(self, labels: Any) -> Any:
+        """Convert checked labels to the form in which users pass labels."""
+        return labels
 
     def _formula(self, way: str) -> Callable[[Floats], Any] | None:
         """The function from points to labels of a decoding method that needs no candidates."""
         return None
 
     def _candidates(self, labels: Any) -> Candidates:
-        """Checked labels with their points and norms."""
+        """Checked labels with their points and norms, which may count what no point contains."""
         return Candidates.of(labels, self.points(labels))
 
     @cached_property
@@ -122,7 +131,7 @@ class ExactEmbedding(ChoosingEmbedding):
 
     def labels_of(self, codes: Floats) -> Any:
         """Return the labels at these points."""
-        return self.exact(codes)
+        return self._as_given(self.exact(codes))
 
     def _formula(self, way: str) -> Callable[[Floats], Any]:
         return self.exact

@@ -120,11 +120,7 @@ class GraphEmbedding(ChoosingEmbedding):
 
     def points(self, labels: list[Graph]) -> Floats:
         """Return the counts of neighborhoods, (n, r)."""
-        return self._codes_and_norms(labels)[0]
-
-    def norms(self, labels: object) -> Floats:
-        """Kernel values ``k(y, y)``, (n,), including neighborhoods absent from the training."""
-        return self._codes_and_norms(as_graphs(labels))[1]
+        return self._candidates(labels).codes
 
     def _formula(self, way: str) -> Callable[[Floats], list[Graph]]:
         return self._edited
@@ -162,13 +158,13 @@ class GraphEmbedding(ChoosingEmbedding):
         return EditSearch(self.refinement, alphabet_of(self.training), most_nodes, self.normalize)
 
     def _candidates(self, labels: list[Graph]) -> Candidates:
-        return Candidates(labels, *self._codes_and_norms(labels))
+        """Count neighborhoods; a shared coordinate is a projection on equal weights.
 
-    def _codes_and_norms(self, graphs: list[Graph]) -> tuple[Floats, Floats]:
-        """Compute points and norms; a shared coordinate is a projection on equal weights."""
+        Neighborhoods absent from the training graphs count in norms only.
+        """
         sizes = np.bincount(self.shared)
-        codes, squares = np.zeros((len(graphs), len(sizes))), np.zeros(len(graphs))
-        for i, graph in enumerate(graphs):
+        codes, squares = np.zeros((len(labels), len(sizes))), np.zeros(len(labels))
+        for i, graph in enumerate(labels):
             counts = self.refinement.count(graph)
             squares[i] = sum(n**2 for n in counts.values())
             for feature, n in counts.items():
@@ -178,4 +174,4 @@ class GraphEmbedding(ChoosingEmbedding):
         if self.normalize:
             codes /= np.sqrt(np.where(squares > 0, squares, 1.0))[:, None]
             squares = np.where(squares > 0, 1.0, 0.0)
-        return codes, squares
+        return Candidates(labels, codes, squares)

@@ -13,7 +13,7 @@ import numpy as np
 from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.errors import InvalidData, InvalidParameter, shown
 from hilboost.core.metric import OutputMetric
-from hilboost.core.output_space import Choice, OutputSpace
+from hilboost.core.output_space import OutputSpace
 from hilboost.core.plain_values import is_number, positive_numbers, real
 from hilboost.outputs.agreement import equal, minus_distance
 from hilboost.outputs.exact_embedding import ChoosingEmbedding
@@ -118,16 +118,11 @@ class HierarchyEmbedding(ChoosingEmbedding):
             f"hierarchy.{hint} Add each label to parents."
         )
 
-    def decode(self, raw: Floats, way: str, candidates: Choice | None = None) -> list[Any]:
-        """Decode points to nodes."""
-        return [self.nodes[j] for j in super().decode(raw, way, candidates)]
-
     def _formula(self, way: str) -> Callable[[Floats], Ints]:
         return self._most_probable if way == "most_probable" else self._nearest_of_all
 
-    def training_labels(self) -> Any:
-        """Return the distinct nodes of the training labels."""
-        return [self.nodes[j] for j in self.training]
+    def _as_given(self, labels: Ints) -> list[Any]:
+        return [self.nodes[j] for j in labels]
 
     def metrics(self) -> Mapping[str, OutputMetric]:
         """Length of the path between the nodes, and share of equal nodes."""
@@ -139,7 +134,7 @@ class HierarchyEmbedding(ChoosingEmbedding):
 
     def labels_of(self, codes: Floats) -> list[Any]:
         """Return the nodes at these points."""
-        return [self.nodes[j] for j in self._nearest_of_all(codes)]
+        return self._as_given(self._nearest_of_all(codes))
 
     def points(self, labels: Ints) -> Floats:
         """Encode the indices of nodes as points, (n, N)."""

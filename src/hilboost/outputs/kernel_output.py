@@ -14,7 +14,7 @@ from hilboost.core.errors import InvalidParameter, refuse_class, shown
 from hilboost.core.exchange import Exchange, RowShare
 from hilboost.core.labels import take_labels
 from hilboost.core.metric import OutputMetric
-from hilboost.core.output_space import Choice, OutputSpace, ShortNames
+from hilboost.core.output_space import OutputSpace, ShortNames
 from hilboost.core.plain_values import is_integer, is_name, is_number
 from hilboost.kernels import Gaussian, Kernel, as_kernel
 from hilboost.kernels.marginal_likelihood import mean_squared_distance
@@ -208,23 +208,20 @@ class KernelEmbedding(ChoosingEmbedding):
 
     def products(self, labels: object, others: object) -> Floats:
         """Kernel values ``k(y_i, y'_i)`` of corresponding labels, (n,)."""
-        return self._pairs(self.checked(labels), self.checked(others))
+        values = self.similarity.pairs(self.checked(labels), self.checked(others))
+        refuse_unfinished(values, WHAT)
+        return values
 
     def spanning(self) -> Ints:
         """Return the pivots of the factor."""
         return self.factor.pivots
-
-    def _pairs(self, A: object, B: object) -> Floats:
-        values = self.similarity.pairs(A, B)
-        refuse_unfinished(values, WHAT)
-        return values
 
     @cached_property
     def _own(self) -> Candidates:
         return Candidates(self.training, self.factor.codes, self.norms(self.training))
 
     def _candidates(self, labels: Any) -> Candidates:
-        return Candidates(labels, self.points(labels), self._pairs(labels, labels))
+        return Candidates(labels, self.points(labels), self.norms(labels))
 
 
 @dataclass(frozen=True)
@@ -244,22 +241,13 @@ class RowEmbedding(KernelEmbedding):
         """Kernel values ``k(y, y)``, (n,)."""
         return np.asarray(self.kernel.diag(self.checked(labels)), dtype=np.float64)
 
-    def decode(self, raw: Floats, way: str, candidates: Choice | None = None) -> Floats:
-        """Decode points to labels of the original shape."""
-        found = np.asarray(super().decode(raw, way, candidates))
-        return found.reshape(len(raw), *self.shape)
-
-    def training_labels(self) -> Any:
-        """Return the training labels."""
-        return self.training.reshape(-1, *self.shape)
+    def _as_given(self, labels: Floats) -> Floats:
+        return labels.reshape(len(labels), *self.shape)
 
     def metrics(self) -> Mapping[str, OutputMetric]:
         """Mean squared error of the entries, such as pixels."""
         measure = self._on_checked(minus_mean_square)
         return {"mean_squared_error": OutputMetric(self.ways[0], measure)}
-
-    def _candidates(self, labels: Floats) -> Candidates:
-        return Candidates(labels, self.points(labels), self.norms(labels))
 
 
 class GaussianEmbedding(RowEmbedding):

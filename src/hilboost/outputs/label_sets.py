@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.errors import InvalidData, InvalidParameter, first_few, unknown_name
 from hilboost.core.metric import OutputMetric
-from hilboost.core.output_space import Choice, OutputSpace, ShortNames
+from hilboost.core.output_space import OutputSpace, ShortNames
 from hilboost.core.plain_values import is_array_or_list, positive_numbers
 from hilboost.outputs.agreement import all_equal, f1_of_sets, share_equal
 from hilboost.outputs.exact_embedding import ChoosingEmbedding
@@ -129,16 +129,8 @@ class LabelSetEmbedding(ChoosingEmbedding):
         """Return weighted indicators, (n, L)."""
         return labels * self.scale
 
-    def decode(self, raw: Floats, way: str, candidates: Choice | None = None) -> Any:
-        """Decode points to label sets, in the format of the training labels."""
-        return self._as_given(super().decode(raw, way, candidates))
-
     def _formula(self, way: str) -> Callable[[Floats], Bools]:
         return partial(self._by_scores, way)
-
-    def training_labels(self) -> Any:
-        """Return the distinct training sets."""
-        return self._as_given(self.training)
 
     def metrics(self) -> Mapping[str, OutputMetric]:
         """F1, share of right indicators, and share of equal sets."""

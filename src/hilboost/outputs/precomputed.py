@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,11 +10,12 @@ import numpy as np
 from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.errors import InvalidData, InvalidParameter, counted
 from hilboost.core.labels import take_labels
-from hilboost.core.output_space import Choice, Embedding, OutputSpace, ShortNames
+from hilboost.core.output_space import OutputSpace, ShortNames
 from hilboost.kernels.pivoted_cholesky import GramFactor, factor_gram
+from hilboost.outputs.exact_embedding import ChoosingEmbedding
 from hilboost.outputs.kernel_output import KernelEmbedding, KernelOutput, check_accuracy
 from hilboost.outputs.label_checks import as_rows, count_rows
-from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates, decode
+from hilboost.outputs.preimage import CANDIDATE_WAYS, Candidates
 from hilboost.outputs.similarities import Similarity
 
 _WHAT = "the Gram matrix Y"
@@ -117,7 +117,7 @@ def _compare(similarity: Similarity, objects: object, gram: Floats, rows: Ints) 
 
 
 @dataclass(frozen=True)
-class PrecomputedEmbedding(Embedding):
+class PrecomputedEmbedding(ChoosingEmbedding):
     """Fitted embedding from columns of a Gram matrix; integers (m,) index training outputs."""
 
     file_name = "precomputed"
@@ -132,7 +132,7 @@ class PrecomputedEmbedding(Embedding):
     def encode(self, labels: object) -> Floats:
         """Encode labels given by their kernel values with all training labels, (m, n)."""
         if _are_numbers(labels):
-            return self.factor.codes[self._numbers(labels)]
+            return self.points(self.checked(labels))
         return self.factor.encode(self._values(labels)[:, self.factor.pivots])
 
     def encode_training(self, labels: object) -> Floats:
@@ -155,21 +155,17 @@ class PrecomputedEmbedding(Embedding):
         """Return the pivots of the factor."""
         return self.factor.pivots
 
-    def decode(self, raw: Floats, way: str, candidates: Choice | None = None) -> Any:
-        """Decode points to indices of training labels."""
-        return decode(self, raw, way, candidates, lambda: self._own, self._given)
-
-    def training_labels(self) -> Any:
-        """Return the indices of the training outputs."""
+    @property
+    def training(self) -> Ints:
+        """Indices of the training outputs."""
         return np.arange(len(self.diagonal))
 
-    @cached_property
-    def _own(self) -> Candidates:
-        return Candidates(np.arange(len(self.diagonal)), self.factor.codes, self.diagonal)
+    def points(self, labels: Ints) -> Floats:
+        """Return rows of the factor."""
+        return self.factor.codes[labels]
 
-    def _given(self, labels: object) -> Candidates:
-        chosen = self._numbers(labels)
-        return Candidates(chosen, self.factor.codes[chosen], self.diagonal[chosen])
+    def _candidates(self, labels: Ints) -> Candidates:
+        return Candidates(labels, self.points(labels), self.diagonal[labels])
 
     def _values(self, labels: object) -> Floats:
         """Validate kernel values with all training outputs, (m, n)."""
@@ -184,7 +180,7 @@ class PrecomputedEmbedding(Embedding):
     def _known(self, labels: object) -> Ints:
         """Return indices of training outputs, given as indices or by their Gram matrix."""
         if _are_numbers(labels):
-            return self._numbers(labels)
+            return self.checked(labels)
         values = self._values(labels)
         if len(values) != len(self.diagonal) or not np.allclose(
             values.diagonal(), self.diagonal, rtol=1e-9, atol=0
@@ -196,7 +192,8 @@ class PrecomputedEmbedding(Embedding):
             )
         return np.arange(len(values))
 
-    def _numbers(self, labels: Any) -> Ints:
+    def checked(self, labels: Any, what: str = "Y") -> Ints:
+        """Validate indices of training outputs, (m,)."""
         if not _are_numbers(labels) or not len(labels):
             raise InvalidData(
                 "with output='precomputed', candidates must be indices of training outputs; to "

@@ -139,11 +139,7 @@ class StringEmbedding(ChoosingEmbedding):
 
     def points(self, labels: list[Any]) -> Floats:
         """Return the counts of n-grams, (n, r)."""
-        return self._codes_and_squares(labels)[0]
-
-    def norms(self, labels: object) -> Floats:
-        """Kernel values ``k(y, y)``, (n,), including n-grams absent from the training strings."""
-        return self._norms(self._codes_and_squares(self.checked(labels))[1])
+        return self._candidates(labels).codes
 
     def _formula(self, way: str) -> Callable[[Floats], list[Any]]:
         return partial(self._exact, way)
@@ -162,10 +158,6 @@ class StringEmbedding(ChoosingEmbedding):
     @property
     def _of_tokens(self) -> bool:
         return is_sequence(self.training[0])
-
-    def _candidates(self, labels: list[Any]) -> Candidates:
-        codes, squares = self._codes_and_squares(labels)
-        return Candidates(labels, codes, self._norms(squares))
 
     def _exact(self, way: str, raw: Floats) -> list[Any]:
         by_angle = way == "exact_cosine"
@@ -192,14 +184,11 @@ class StringEmbedding(ChoosingEmbedding):
         allowed = [string for string in self.training if len(string) in self.string_lengths]
         return self._candidates(in_order(allowed)) if allowed else None
 
-    def _norms(self, squares: Floats) -> Floats:
-        return np.where(squares > 0, 1.0, 0.0) if self.normalize else squares
-
-    def _codes_and_squares(self, strings: list[Any]) -> tuple[Floats, Floats]:
-        """Compute points, and squared norms of all counts before normalization."""
-        codes = np.zeros((len(strings), len(self.vocabulary)))
-        squares = np.zeros(len(strings))
-        for i, string in enumerate(strings):
+    def _candidates(self, labels: list[Any]) -> Candidates:
+        """Count n-grams; those absent from the training strings count in norms only."""
+        codes = np.zeros((len(labels), len(self.vocabulary)))
+        squares = np.zeros(len(labels))
+        for i, string in enumerate(labels):
             counts = _count(string, self.lengths)
             squares[i] = sum(count**2 for count in counts.values())
             for gram, count in counts.items():
@@ -207,7 +196,8 @@ class StringEmbedding(ChoosingEmbedding):
                     codes[i, self.vocabulary[gram]] = count
         if self.normalize:
             codes /= np.sqrt(np.where(squares > 0, squares, 1.0))[:, None]
-        return codes, squares
+            squares = np.where(squares > 0, 1.0, 0.0)
+        return Candidates(labels, codes, squares)
 
 
 def _count(string: Any, lengths: range) -> Counter[Any]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from hilboost.core.dtypes import Floats
 from hilboost.core.metric import OutputMetric
-from hilboost.core.output_space import Choice, OutputSpace, ShortNames
+from hilboost.core.output_space import OutputSpace, ShortNames
 from hilboost.outputs.agreement import minus_mean_square
 from hilboost.outputs.exact_embedding import ExactEmbedding
 from hilboost.outputs.label_checks import as_rows
@@ -56,16 +56,11 @@ class VectorEmbedding(ExactEmbedding):
         return labels
 
     def exact(self, raw: Floats) -> Floats:
-        """Return the points themselves, in the shape of labels."""
-        return np.asarray(raw).reshape(len(raw), *self.shape)
+        """Return the points themselves."""
+        return np.asarray(raw)
 
-    def decode(self, raw: Floats, way: str, candidates: Choice | None = None) -> Floats:
-        """Return the points themselves, or the nearest candidates."""
-        return np.asarray(super().decode(raw, way, candidates)).reshape(len(raw), *self.shape)
-
-    def training_labels(self) -> Any:
-        """Return the training labels."""
-        return self.training.reshape(-1, *self.shape)
+    def _as_given(self, labels: Floats) -> Floats:
+        return labels.reshape(len(labels), *self.shape)
 
     def metrics(self) -> Mapping[str, OutputMetric]:
         """Mean squared error of the entries."""
