@@ -202,7 +202,7 @@ class ClassCodec(TargetCodec):
         """Return the codec and the encoded training target."""
         y = check_classes(y, n)
         codec = cls(distinct(y))
-        return codec, codec._numbers(y)
+        return codec, np.searchsorted(codec.classes, y).astype(np.float64)[:, None]
 
     @property
     def n_classes(self) -> int:
@@ -250,10 +250,6 @@ class ClassCodec(TargetCodec):
                 f"{first_few(self.classes.tolist())}; pass labels of the same type."
             )
         return y
-
-    def _numbers(self, y: NDArray[Any]) -> Floats:
-        """Encode labels that are known to be classes."""
-        return np.searchsorted(self.classes, y).astype(np.float64)[:, None]
 
     def averaged(self, target: Target, rows: NDArray[np.uint32] | None = None) -> Target:
         """Return indicators of the classes."""

@@ -117,18 +117,22 @@ def _chart(
     x: Axis, y: Axis, x_label: str, y_label: str, says: str, marks: Marks, hover: Sequence[str]
 ) -> Markup:
     """Draw marks with grid, ticks, and labels; ``hover`` are points whose values are shown."""
-    page = TEMPLATES.get_template("chart.html").render(
-        x=x,
-        y=y,
-        x_label=x_label,
-        y_label=y_label,
-        says=says,
-        marks=marks,
-        hover=hover,
-        edges={"left": LEFT, "right": WIDTH - RIGHT, "top": TOP, "floor": HEIGHT - BOTTOM},
-        size=(WIDTH, HEIGHT),
-    )
-    return Markup(page)
+    more = {"y": y, "y_label": y_label, "says": says, "marks": marks, "hover": hover}
+    return _drawn("chart.html", x, x_label, (LEFT, TOP, HEIGHT - BOTTOM), HEIGHT, more)
+
+
+def _drawn(
+    template: str,
+    x: Axis,
+    x_label: str,
+    corner: tuple[float, float, float],  # left end, top and floor of the plane
+    height: float,
+    more: dict[str, Any],
+) -> Markup:
+    """Render the template of a chart."""
+    edges = dict(zip(("left", "top", "floor"), corner, strict=True)) | {"right": WIDTH - RIGHT}
+    page = TEMPLATES.get_template(template)
+    return Markup(page.render(more, x=x, x_label=x_label, edges=edges, size=(WIDTH, height)))
 
 
 def tick_text(value: float) -> str:
@@ -308,10 +312,7 @@ def picture(pixels: object, says: str) -> Markup:
 
     buffer = io.BytesIO()
     array = np.asarray(pixels, dtype=np.uint8)
-    if array.ndim == 2:
-        imsave(buffer, array, cmap="gray", vmin=0, vmax=255, format="png")
-    else:
-        imsave(buffer, array, format="png")
+    imsave(buffer, array, cmap="gray", vmin=0, vmax=255, format="png")  # colors as they are
     data = base64.b64encode(buffer.getvalue()).decode()
     height, width = array.shape[:2]
     return Markup(
@@ -350,18 +351,9 @@ def swarm(columns: Sequence[dict[str, Any]], x_label: str, says: str) -> Markup:
             (f"swarm s{shade if shade >= 0 else '-none'}", "".join(steps))
             for shade, steps in sorted(paths.items())
         ]
-    page = TEMPLATES.get_template("swarm.html").render(
-        x=x,
-        x_label=x_label,
-        says=says,
-        names=names,
-        marks=marks,
-        hover=hover,
-        text=tick_text,
-        edges={"left": _NAMES, "right": WIDTH - RIGHT, "top": 4, "floor": 4 + _ROW * len(columns)},
-        size=(WIDTH, 4 + _ROW * len(columns) + _FOOT),
-    )
-    return Markup(page)
+    floor = 4 + _ROW * len(columns)
+    more = {"names": names, "says": says, "marks": marks, "hover": hover}
+    return _drawn("swarm.html", x, x_label, (_NAMES, 4, floor), floor + _FOOT, more)
 
 
 def _heights(places: Sequence[float]) -> list[float]:

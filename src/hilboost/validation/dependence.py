@@ -19,7 +19,7 @@ from hilboost.tables.arrays import without_mask
 from hilboost.tables.columns import is_missing_value
 from hilboost.tables.reading import refuse_no_array
 from hilboost.validation.choices import check_one_per_row
-from hilboost.validation.groups import check_groups
+from hilboost.validation.groups import number_groups
 
 _UNIT = "datetime64[us]"
 _DAY = 86_400_000_000  # microseconds
@@ -46,7 +46,7 @@ def dependence_of(
             "validation_gap is the time before the held-out rows, but they are not held out by "
             "time; pass time=... to fit, or set validation_gap=None."
         )
-    numbers = None if groups is None else _numbers(groups, len(y))
+    numbers = None if groups is None else number_groups(groups, None, len(y))
     times = None if time is None else check_times(time, len(y))
     if kind == "splitter":
         roles = _roles(validation, numbers, times, y)
@@ -110,11 +110,6 @@ def _kind(validation: Any, groups: PerRow, time: object, ranks: bool) -> str:
             f"{validation}=... to fit, or set validation='auto'."
         )
     return validation
-
-
-def _numbers(groups: PerRow, n: int) -> NDArray[np.int64]:
-    """Number of the group of each row, (n,), in the order of the sorted labels."""
-    return np.unique(check_groups(groups, n), return_inverse=True)[1].astype(np.int64)
 
 
 def check_times(time: object, n: int) -> NDArray[Any]:
