@@ -23,7 +23,6 @@ ROOMS = (
     *(f"hilboost.core.{name}" for name in ("metric", "output_space")),
     *(f"hilboost.core.{name}" for name in ("capabilities", "row_sample", "rule", "target")),
     "hilboost.estimators",
-    "hilboost.estimators.subset_ensembles",
     "hilboost.export",
     "hilboost.kernels",
     "hilboost.losses",

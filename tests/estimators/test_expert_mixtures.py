@@ -7,14 +7,14 @@ from sklearn.linear_model import RidgeCV
 
 from hilboost.core.errors import HilboostError
 from hilboost.core.target import Target
-from hilboost.estimators import mixture_of_experts
-from hilboost.estimators.mixture_of_experts import Gate, assign
-from hilboost.estimators.stacked_kernel_ridge import stacked_weights
-from hilboost.estimators.subset_ensembles import (
+from hilboost.estimators import (
     AveragedKernelRidge,
     MixtureOfKernelExperts,
     StackedKernelRidge,
+    mixture_of_experts,
 )
+from hilboost.estimators.mixture_of_experts import Gate, assign
+from hilboost.estimators.stacked_kernel_ridge import stacked_weights
 from hilboost.kernels import Gaussian
 
 RNG = np.random.default_rng(0)

@@ -9,16 +9,16 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF
 
 from hilboost.core.errors import InvalidData, InvalidParameter
-from hilboost.estimators.random_subsets import drawn
-from hilboost.estimators.subset_ensembles import (
+from hilboost.estimators import (
     AdaBoostKernelClassifier,
     AveragedKernelRidge,
     BayesianCommitteeMachine,
     ConvexKernelRidge,
     MixtureOfKernelExperts,
     StackedKernelRidge,
-    convex_weights,
 )
+from hilboost.estimators.random_subsets import drawn
+from hilboost.estimators.subset_ensembles import convex_weights
 from hilboost.kernels import Gaussian
 
 RNG = np.random.default_rng(0)

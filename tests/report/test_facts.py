@@ -25,7 +25,7 @@ from hilboost import (
     SparseKernelRidge,
 )
 from hilboost.core.errors import InvalidData, InvalidParameter, InvalidType
-from hilboost.estimators.subset_ensembles import (
+from hilboost.estimators import (
     AdaBoostKernelClassifier,
     BayesianCommitteeMachine,
     MixtureOfKernelExperts,

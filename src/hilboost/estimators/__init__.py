@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from hilboost.estimators.kernel_regressor import (
         KernelBoostingRegressor as KernelBoostingRegressor,
     )
+    from hilboost.estimators.mixture_of_experts import (
+        MixtureOfKernelExperts as MixtureOfKernelExperts,
+    )
     from hilboost.estimators.output_kernel_boosting import (
         OutputKernelBoostingRegressor as OutputKernelBoostingRegressor,
     )
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
     from hilboost.estimators.regressor import BoostingRegressor as BoostingRegressor
     from hilboost.estimators.sparse_kernel import SparseKernelClassifier as SparseKernelClassifier
     from hilboost.estimators.sparse_kernel import SparseKernelRidge as SparseKernelRidge
+    from hilboost.estimators.stacked_kernel_ridge import StackedKernelRidge as StackedKernelRidge
     from hilboost.estimators.subset_ensembles import (
         AdaBoostKernelClassifier as AdaBoostKernelClassifier,
     )
@@ -35,10 +39,6 @@ if TYPE_CHECKING:
         BayesianCommitteeMachine as BayesianCommitteeMachine,
     )
     from hilboost.estimators.subset_ensembles import ConvexKernelRidge as ConvexKernelRidge
-    from hilboost.estimators.subset_ensembles import (
-        MixtureOfKernelExperts as MixtureOfKernelExperts,
-    )
-    from hilboost.estimators.subset_ensembles import StackedKernelRidge as StackedKernelRidge
     from hilboost.estimators.survival import BoostingSurvival as BoostingSurvival
 
 # Imported on first use: an estimator does not need the code of the others.
@@ -46,15 +46,16 @@ _MODULES = {
     "classifier": "BoostingClassifier",
     "kernel_classifier": "KernelBoostingClassifier",
     "kernel_regressor": "KernelBoostingRegressor",
+    "mixture_of_experts": "MixtureOfKernelExperts",
     "output_kernel_boosting": "OutputKernelBoostingRegressor",
     "output_kernel_forest": "OutputKernelForestRegressor OutputKernelTreeRegressor",
     "ranker": "BoostingRanker",
     "regressor": "BoostingRegressor",
     "sparse_kernel": "SparseKernelClassifier SparseKernelRidge",
-    "subset_ensembles": (
-        "AdaBoostKernelClassifier AveragedKernelRidge BayesianCommitteeMachine "
-        "ConvexKernelRidge MixtureOfKernelExperts StackedKernelRidge"
-    ),
+    "stacked_kernel_ridge": "StackedKernelRidge",
+    "subset_ensembles": """
+        AdaBoostKernelClassifier AveragedKernelRidge BayesianCommitteeMachine ConvexKernelRidge
+    """,
     "survival": "BoostingSurvival",
 }
 

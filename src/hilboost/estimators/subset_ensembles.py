@@ -35,7 +35,6 @@ from hilboost.core.plain_values import is_auto
 from hilboost.estimators import parameter_types as types
 from hilboost.estimators.class_predictions import ClassPredictions
 from hilboost.estimators.losses import class_loss
-from hilboost.estimators.mixture_of_experts import MixtureOfKernelExperts
 from hilboost.estimators.number_predictions import NumberPredictions
 from hilboost.estimators.random_subsets import (
     SUBSET_SIZES,
@@ -45,21 +44,11 @@ from hilboost.estimators.random_subsets import (
 )
 from hilboost.estimators.shapley import ShapleyValues
 from hilboost.estimators.signatures import with_parameters
-from hilboost.estimators.stacked_kernel_ridge import StackedKernelRidge
 from hilboost.kernels.gram import evaluate, row_blocks
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
 from hilboost.model import AdditiveModel
 from hilboost.reductions.sums import total_weight
 from hilboost.training.data import TrainingData
-
-__all__ = [
-    "AdaBoostKernelClassifier",
-    "AveragedKernelRidge",
-    "BayesianCommitteeMachine",
-    "ConvexKernelRidge",
-    "MixtureOfKernelExperts",
-    "StackedKernelRidge",
-]
 
 _SHARE_DRAWN, _FEWEST_DRAWN = 0.03, 100  # rows of a member of AdaBoost
 _SMALLEST_VARIANCE = 1e-10  # relative to the prior variance; smaller values are rounding errors
