@@ -4,7 +4,6 @@ These types depend on the loss, the growth of trees, kinds of columns, and numbe
 decide how sums are kept and whether threads share a tree.
 """
 
-from collections import ChainMap
 from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import product
@@ -70,7 +69,11 @@ _POINTS: list[dict[str, Any]] = [
 ]
 
 
-def _table(n: int = _FEW, kind: Any = np.float64) -> tuple[Any, Any, Any]:
+Table = tuple[Any, Any, Any]
+"""Columns, a positive target, weights."""
+
+
+def _table(n: int = _FEW, kind: Any = np.float64) -> Table:
     """Columns with missing values, a positive target, weights."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, 4)).astype(kind)
@@ -79,13 +82,13 @@ def _table(n: int = _FEW, kind: Any = np.float64) -> tuple[Any, Any, Any]:
     return X, y, rng.uniform(0.5, 1.5, size=n)
 
 
-def _few_values(n: int) -> tuple[Any, Any, Any]:
+def _few_values(n: int) -> Table:
     """Columns of few values, which are read together."""
     X, y, weight = _table(n)
     return np.round(X), y, weight
 
 
-def _texts(n: int) -> tuple[Any, Any, Any]:
+def _texts(n: int) -> Table:
     """Numbers, categories and texts."""
     import pandas as pd
 
@@ -131,15 +134,20 @@ def _target(task: str, y: object) -> Any:
     return _classes(y, _N_CLASSES[task]) if task in _N_CLASSES else y
 
 
-def _learn(task: str, table: Any, weighted: bool = False, **settings: Any) -> None:
+def _learn(task: str, table: Table, weighted: bool = False, **settings: Any) -> None:
     X, y, weight = table
     _fit(_model(task, **settings), X, _target(task, y), weight if weighted else None)
 
 
-def _grow(task: str, table: Callable[[int], Any], *choices: list[dict[str, Any]]) -> None:
+def _grow(
+    task: str,
+    table: Callable[[int], Table],
+    growths: list[dict[str, Any]],
+    others: list[dict[str, Any]],
+) -> None:
     """Fit few and several rows of a table with each combination of settings."""
-    for n, *chosen in product(_SIZES, *choices):
-        _learn(task, table(n), **ChainMap(*chosen))
+    for n, growth, more in product(_SIZES, growths, others):
+        _learn(task, table(n), **growth, **more)
 
 
 def _growths(task: str) -> dict[str, dict[str, Any]]:
@@ -192,7 +200,7 @@ def _share_trees() -> None:
             if "monotonic_cst" not in settings:
                 _learn("three classes", table, **settings)
     _grow("three classes", _few_values, [_SHARED], [{}, _SYMMETRIC])
-    _grow("three classes", _texts, [_SHARED])
+    _grow("three classes", _texts, [_SHARED], [{}])
 
 
 def _rank(losses: Mapping[str, Any]) -> None:

@@ -220,7 +220,7 @@ class KernelEmbedding(ChoosingEmbedding):
     def _own(self) -> Candidates:
         return Candidates(self.training, self.factor.codes, self.norms(self.training))
 
-    def _candidates(self, labels: Any) -> Candidates:
+    def _candidates(self, labels: object) -> Candidates:
         return Candidates(labels, self.points(labels), self.norms(labels))
 
 
