@@ -67,6 +67,12 @@ _FIRST_PART, _LARGEST_PART = 2**13, 2**18
 _BLOCK_ROWS = 2**15
 _ROWS_OF_WORK, _COPIED_ROWS = 2**10, 2**12
 
+Chosen = NDArray[np.int64] | None
+"""Ascending numbers of columns; ``None`` for all."""
+
+Blocks = Iterator[tuple[slice, Floats]]
+"""Dense blocks of a table with their rows."""
+
 Work = Callable[[Floats, int, int], None]
 """Takes a dense block of a table, and the numbers of its first row and column."""
 
@@ -76,6 +82,7 @@ class BlockTable(ABC):
 
     is_on_disk: ClassVar[bool] = False
     is_sparse: ClassVar[bool] = False
+    dtype: np.dtype[Any]
 
     @property
     @abstractmethod
@@ -118,9 +125,12 @@ class BlockTable(ABC):
             yield self[begin:end]
             begin, end = end, min(2 * end, end + _LARGEST_PART)
 
-    @abstractmethod
     def array(self) -> Floats:
         """Return the whole table as a new array (n, d)."""
+        matrix = np.empty(self.shape, dtype=self.dtype)
+        for rows, block in self.row_blocks():
+            matrix[rows] = block
+        return matrix
 
     @abstractmethod
     def sampled(self, rows: NDArray[np.uint32] | None, team: ThreadTeam) -> BlockTable:
@@ -143,8 +153,8 @@ class BlockTable(ABC):
         """Return column ``k``, (n,) float64 or float32."""
 
     @abstractmethod
-    def row_blocks(self, columns: NDArray[np.int64]) -> Iterator[tuple[slice, Floats]]:
-        """Yield dense blocks (m, n_columns) of 16 MiB of all rows, for ascending ``columns``."""
+    def row_blocks(self, columns: Chosen = None) -> Blocks:
+        """Yield dense blocks (m, n_columns) of 16 MiB of all rows, with the chosen columns."""
 
 
 def rows_per_block(n_columns: int) -> int:
@@ -236,20 +246,11 @@ class DenseTable(BlockTable):
             block[:, k] = column[rows]
         return block
 
-    def array(self) -> Floats:
-        """Return the whole table as a new array (n, d)."""
-        matrix = np.empty(self.shape, dtype=self.dtype)
-        step = rows_per_block(matrix.shape[1])
-        for begin in range(0, len(matrix), step):
-            end = min(begin + step, len(matrix))
-            matrix[begin:end] = self.block(begin, end)
-        return matrix
-
-    def row_blocks(self, columns: NDArray[np.int64]) -> Iterator[tuple[slice, Floats]]:
-        """Yield dense blocks (m, n_columns) of 16 MiB of all rows, for ascending ``columns``."""
+    def row_blocks(self, columns: Chosen = None) -> Blocks:
+        """Yield dense blocks (m, n_columns) of 16 MiB of all rows, with the chosen columns."""
         n, d = self.shape
         step = rows_per_block(d)
-        every = len(columns) == d
+        every = columns is None or len(columns) == d
         for begin in range(0, n, step):
             end = min(begin + step, n)
             block = self.block(begin, end)

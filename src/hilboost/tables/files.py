@@ -17,7 +17,7 @@ from hilboost.backends.threads import ThreadTeam
 from hilboost.core import dtypes
 from hilboost.core.disk import reserve
 from hilboost.core.dtypes import Floats
-from hilboost.tables.blocks import BlockTable, DenseTable, Work, as_table
+from hilboost.tables.blocks import Blocks, BlockTable, Chosen, DenseTable, Work, as_table
 from hilboost.tables.encoding import encode
 from hilboost.tables.reading import read_table
 from hilboost.tables.schema import Schema
@@ -44,11 +44,7 @@ class FileTable(BlockTable):
         self._read, self.schema, self._n_rows = read, schema, n_rows
         self._folder, self._single, self._rows = folder, single, rows
         self._stored: dict[int, Floats] = {}  # codes of category columns, (n_rows,)
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """float32 if all columns are float32, otherwise float64."""
-        return np.dtype(np.float32 if self._single else np.float64)
+        self.dtype = np.dtype(np.float32 if single else np.float64)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -62,9 +58,9 @@ class FileTable(BlockTable):
         found._rows = known[rows]
         return found
 
-    def batches(self, columns: Sequence[int] | None = None) -> Iterator[tuple[int, Floats]]:
-        """Yield the number of the first row and the values (m, n_columns) of batches of rows."""
-        chosen = range(self.schema.n_columns) if columns is None else columns
+    def row_blocks(self, columns: Chosen = None) -> Blocks:
+        """Yield dense blocks (m, n_columns) of all rows, with the chosen columns."""
+        chosen = range(self.schema.n_columns) if columns is None else columns.tolist()
         names = [self._names[k] for k in chosen if k not in self._stored]
         first, begin = 0, 0
         for batch in self._read(names or self._names[:1]):
@@ -77,7 +73,7 @@ class FileTable(BlockTable):
             if self._rows is not None and not len(rows):
                 continue
             values = self._values(batch, chosen, slice(first - n, first))[rows]
-            yield begin, np.ascontiguousarray(values)
+            yield slice(begin, begin + len(values)), np.ascontiguousarray(values)
             begin += len(values)
 
     def _values(self, batch: Any, columns: Sequence[int], rows: slice) -> Floats:
@@ -104,9 +100,9 @@ class FileTable(BlockTable):
             k: self.empty((self._n_rows,), np.float32 if len(levels) < 2**24 else np.float64)
             for k, levels in self.schema.levels
         }
-        for begin, values in table.batches(list(stored)):
+        for rows, values in table.row_blocks(np.array(list(stored), dtype=np.int64)):
             for codes, found in zip(stored.values(), values.T, strict=True):
-                codes[begin : begin + len(found)] = found
+                codes[rows] = found
         table._stored, table._rows = stored, self._rows
         return table
 
@@ -117,17 +113,12 @@ class FileTable(BlockTable):
 
     def column(self, k: int) -> Floats:
         """Return column ``k``, (n,) float64 or float32."""
-        parts = [values[:, 0] for _, values in self.batches([k])]
+        parts = [values[:, 0] for _, values in self.row_blocks(np.array([k]))]
         return np.concatenate([np.empty(0, self.dtype), *parts])
-
-    def row_blocks(self, columns: NDArray[np.int64]) -> Iterator[tuple[slice, Floats]]:
-        """Yield dense blocks (m, n_columns) of all rows, for ascending ``columns``."""
-        for begin, values in self.batches(columns.tolist()):
-            yield slice(begin, begin + len(values)), values
 
     def parts(self) -> Iterator[BlockTable]:
         """Yield tables of consecutive rows, of all columns."""
-        for _, values in self.batches():
+        for _, values in self.row_blocks():
             yield DenseTable(values)
 
     def sampled(self, rows: NDArray[np.uint32] | None, team: ThreadTeam) -> DenseTable:
@@ -136,19 +127,12 @@ class FileTable(BlockTable):
 
     def map_blocks(self, work: Work, team: ThreadTeam) -> None:
         """Let threads work on the rows of one batch after the other."""
-        for first, values in self.batches():
+        for rows, values in self.row_blocks():
 
-            def on_rows(block: Floats, begin: int, column: int, first: int = first) -> None:
+            def on_rows(block: Floats, begin: int, column: int, first: int = rows.start) -> None:
                 work(block, first + begin, column)
 
             DenseTable(values).map_blocks(on_rows, team)
-
-    def array(self) -> Floats:
-        """Return the whole table as a new array (n, d)."""
-        matrix = np.empty(self.shape, dtype=self.dtype)
-        for begin, values in self.batches():
-            matrix[begin : begin + len(values)] = values
-        return matrix
 
     def with_schema(self, schema: Schema) -> FileTable:
         """Return the table with other levels."""
@@ -190,12 +174,11 @@ class EncodedTable(FileTable):
     def __getitem__(self, rows: Any) -> EncodedTable:
         return EncodedTable(self._codes[rows], self._encode_block, self._columns[rows])
 
-    def batches(self, columns: Sequence[int] | None = None) -> Iterator[tuple[int, Floats]]:
-        """Yield the number of the first row and the values (m, n_columns) of batches of rows."""
-        for begin, codes in self._codes.batches():
-            own = self._columns[begin : begin + len(codes)]
-            values = np.column_stack([self._encode_block(codes), own])
-            yield begin, values if columns is None else np.ascontiguousarray(values[:, columns])
+    def row_blocks(self, columns: Chosen = None) -> Blocks:
+        """Yield dense blocks (m, n_columns) of all rows, with the chosen columns."""
+        for rows, codes in self._codes.row_blocks():
+            values = np.column_stack([self._encode_block(codes), self._columns[rows]])
+            yield rows, values if columns is None else np.ascontiguousarray(values[:, columns])
 
 
 def of_used_levels(

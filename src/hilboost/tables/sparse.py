@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from itertools import chain, product
 from typing import Any
@@ -15,7 +15,7 @@ from hilboost.backends.row_hashes import add_sparse_hashes
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats
 from hilboost.core.errors import InvalidData
-from hilboost.tables.blocks import BlockTable, Work, rows_per_block
+from hilboost.tables.blocks import Blocks, BlockTable, Chosen, Work, rows_per_block
 
 _ROWS_OF_WORK, _COLUMNS_OF_WORK = 2**16, 8
 
@@ -160,8 +160,9 @@ class SparseTable(BlockTable):
             block[table.indices[low:high] - begin, k - first] = table.data[low:high]
         return block
 
-    def row_blocks(self, columns: NDArray[np.int64]) -> Iterator[tuple[slice, Floats]]:
-        """Yield dense blocks (m, n_columns) of 16 MiB of all rows, for ascending ``columns``."""
+    def row_blocks(self, columns: Chosen = None) -> Blocks:
+        """Yield dense blocks (m, n_columns) of 16 MiB of all rows, with the chosen columns."""
+        columns = np.arange(self.shape[1]) if columns is None else columns
         step = rows_per_block(len(columns))
         place = np.full(self.shape[1], -1)
         place[columns] = np.arange(len(columns))
