@@ -7,7 +7,7 @@ import hilboost
 GIVEN = {"kernel": "gaussian", "regularization": 0.1}
 
 REGRESSORS = [
-    hilboost.BoostingRegressor(n_estimators=20, learning_rate=0.2, random_state=0),
+    hilboost.BoostingRegressor(learner="tree", n_estimators=20, learning_rate=0.2, random_state=0),
     hilboost.KernelBoostingRegressor(random_state=0, **GIVEN),
     hilboost.SparseKernelRidge(n_basis=40, random_state=0, **GIVEN),
     hilboost.OutputKernelBoostingRegressor(

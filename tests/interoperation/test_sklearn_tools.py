@@ -9,23 +9,15 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-from scipy.stats import loguniform, randint
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor, make_column_transformer
-from sklearn.ensemble import BaggingRegressor, StackingClassifier, StackingRegressor
-from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.inspection import (
-    DecisionBoundaryDisplay,
     PartialDependenceDisplay,
     partial_dependence,
-    permutation_importance,
 )
-from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import (
     GridSearchCV,
-    HalvingRandomSearchCV,
-    TunedThresholdClassifierCV,
     cross_val_predict,
     cross_val_score,
     cross_validate,
@@ -114,27 +106,6 @@ def test_grid_search(model, grid):
     assert search.score(X, target(model)) > 0.6
 
 
-@pytest.mark.parametrize(
-    ("model", "resource", "settings"),
-    [
-        (REGRESSORS[0], "n_estimators", {"max_resources": 12, "n_candidates": 4}),
-        (CLASSIFIERS[0], "n_samples", {}),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
-def test_halving_random_search(model, resource, settings):
-    search = HalvingRandomSearchCV(
-        model,
-        {"max_leaf_nodes": randint(2, 9), "learning_rate": loguniform(0.05, 0.5)},
-        resource=resource,
-        cv=2,
-        random_state=0,
-        error_score="raise",
-        **settings,
-    ).fit(X, target(model))
-    assert search.n_iterations_ > 1
-
-
 @classifiers
 @pytest.mark.parametrize("method", ["sigmoid", "isotonic"])
 def test_calibrated_probabilities(model, method):
@@ -142,12 +113,6 @@ def test_calibrated_probabilities(model, method):
     probabilities = calibrated.predict_proba(X)
     np.testing.assert_allclose(probabilities.sum(axis=1), 1)
     assert calibrated.score(X, LABELS) > 0.7
-
-
-@classifiers
-def test_tuned_thresholds(model):
-    tuned = TunedThresholdClassifierCV(model, cv=2).fit(X, LABELS == "high")
-    assert 0 < tuned.best_threshold_ < 1
 
 
 @all_families
@@ -163,44 +128,12 @@ def test_partial_dependence(model):
     matplotlib.pyplot.close("all")
 
 
-@all_families
-def test_permutation_importance(model):
-    fitted = clone(model).fit(X, target(model))
-    found = permutation_importance(fitted, X, target(model), n_repeats=2, random_state=0)
-    assert found.importances_mean.argmax() == 0
-    assert found.importances_mean[2] < 0.2 * found.importances_mean[0]
-
-
-@classifiers
-def test_decision_boundaries(model):
-    fitted = clone(model).fit(X[:, :2], LABELS == "high")
-    shown = DecisionBoundaryDisplay.from_estimator(fitted, X[:, :2], grid_resolution=5)
-    assert np.ptp(shown.response) > 0.5
-    matplotlib.pyplot.close("all")
-
-
 @regressors
 def test_several_targets(model):
     both = np.column_stack([Y, -2 * Y])
     assert MultiOutputRegressor(model).fit(X, both).predict(X).shape == both.shape
     assert RegressorChain(model).fit(X, both).score(X, both) > 0.6
     assert clone(model).fit(X, both).predict(X).shape == both.shape
-
-
-@regressors
-def test_stacked_and_bagged_regressors(model):
-    stack = StackingRegressor([("line", LinearRegression()), ("own", model)], cv=2)
-    assert stack.fit(X, Y).score(X, Y) > 0.6
-    last = StackingRegressor([("line", LinearRegression())], final_estimator=model, cv=2)
-    assert last.fit(X, Y).predict(X).shape == Y.shape
-    bag = BaggingRegressor(model, n_estimators=2, random_state=0).fit(X, Y)
-    assert bag.predict(X).shape == Y.shape
-
-
-@classifiers
-def test_stacked_classifiers(model):
-    stack = StackingClassifier([("line", LogisticRegression()), ("own", model)], cv=2)
-    assert stack.fit(X, LABELS).score(X, LABELS) > 0.6
 
 
 @regressors
