@@ -161,10 +161,6 @@ def test_a_continued_fit_needs_the_same_rows_and_levels():
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"categorical_features": [0, 5]}, "does not have: 5; use indices from 0 to 2"),
-        ({"categorical_features": [-1]}, "does not have: -1"),
-        ({"categorical_features": ["color"]}, "X has no column names"),
-        ({"categorical_features": [True, False]}, "a mask of 2 columns; X has 3"),
         ({"monotonic_cst": [1, 0, 0]}, "monotonic_cst is not supported for column 0"),
         ({"monotonic_cst": [0, 1, 0]}, "monotonic_cst is not supported for column 1"),
         ({"multi_output": "shared", "target_encoding": False}, "vector leaves"),

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.linear_model import Ridge
-from sklearn.utils._param_validation import InvalidParameterError
 from tests.cases import LOSSES, PLAIN
 from tests.reference.isotonic import nearest_in_order, pairs_in_order
 from tests.reloaded import reloaded
@@ -359,18 +358,3 @@ def test_directions_of_three_classes():
     with pytest.raises(InvalidParameter, match="monotonic_cst supports two classes; y has 3"):
         model.fit(X, np.arange(40) % 3)
     model.set_params(monotonic_cst=[0, 0, 0]).fit(X, np.arange(40) % 3)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("monotonic_cst", "up"),
-        ("monotonic_cst", 3),
-        ("interaction_cst", "some"),
-        ("interaction_cst", 3),
-        ("interaction_cst", {0, 1}),
-    ],
-)
-def test_constraints_of_another_kind(name, value):
-    with pytest.raises(InvalidParameterError, match=f"'{name}' parameter"):
-        BoostingRegressor(**PLAIN | {name: value}).fit(X, Y)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import sklearn
-from sklearn.model_selection import GroupShuffleSplit, KFold, PredefinedSplit
+from sklearn.model_selection import GroupShuffleSplit, PredefinedSplit
 from tests.reloaded import reloaded
 
 from hilboost import (
@@ -30,7 +30,6 @@ Y = TRAITS[:, 0] + X[:, 4] + RNG.normal(size=40)[GROUPS] + 0.3 * RNG.normal(size
 KNOWN, NEW = GROUPS < 28, GROUPS >= 28
 KERNEL = Gaussian(2.0)
 SUBSETS = {"n_estimators": 3, "subset_size": 100, "kernel": KERNEL}
-EARLY_FOLDS = {"validation": KFold(3), "early_stopping": True}
 ONE_STAGE = KernelBoostingRegressor(stages="full")
 
 
@@ -145,21 +144,6 @@ def test_structured_outputs_leave_out_rows_without_weight():
     assert np.allclose(found, model.fit(X[kept], labels[kept], groups=GROUPS[kept]).predict_raw(X))
     with pytest.raises(InvalidData, match="groups must hold one label for each of the 240 rows"):
         model.fit(X, labels, weight, groups=GROUPS[kept])
-
-
-@pytest.mark.parametrize(
-    ("parameters", "arguments", "message"),
-    [
-        ({}, {"groups": GROUPS, "time": GROUPS}, "groups and time were both passed; set valid"),
-        ({}, {"groups": GROUPS[1:]}, "groups must hold one label for each of the 240 rows"),
-        ({"validation_gap": 99}, {"time": GROUPS}, "validation_gap leaves out all rows before"),
-        (EARLY_FOLDS, {}, "validation has 3 splits, but this fit holds out rows once"),
-    ],
-)
-def test_bad_input(parameters, arguments, message):
-    model = KernelBoostingRegressor(random_state=0, **parameters)
-    with pytest.raises((InvalidData, InvalidParameter), match=message):
-        model.fit(X, Y, **arguments)
 
 
 def test_machines_as_learners_have_the_validation_of_the_estimator():

@@ -185,22 +185,6 @@ def test_the_unit_of_the_target_does_not_matter(cls):
 # Refusals
 
 
-@pytest.mark.parametrize(
-    ("cls", "parameters", "name"),
-    [
-        (MixtureOfKernelExperts, {"n_rounds": 0}, "n_rounds"),
-        (MixtureOfKernelExperts, {"n_hidden": 0}, "n_hidden"),
-        (MixtureOfKernelExperts, {"decay": -1.0}, "decay"),
-        (MixtureOfKernelExperts, {"gate_iterations": 0.5}, "gate_iterations"),
-        (StackedKernelRidge, {"penalty": -1.0}, "penalty"),
-        (StackedKernelRidge, {"penalty": "best"}, "penalty"),
-    ],
-)
-def test_parameters_out_of_range(cls, parameters, name):
-    with pytest.raises(ValueError, match=f"'{name}' parameter of {cls.__name__} must be"):
-        fitted(cls, **parameters)
-
-
 def test_a_mixture_is_no_additive_model():
     with pytest.raises(AttributeError, match="not an additive model; its members are in members_"):
         _ = fitted(MixtureOfKernelExperts).model_

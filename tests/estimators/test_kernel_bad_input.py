@@ -165,44 +165,7 @@ REWEIGHTED = {"stages": "sparse", "reweight": True}
         ({}, TABLE_OF_TEXT, "column 1 contains categories, but kernel"),
         ({"device": "nowhere"}, X, "device="),
         ({"device": "cuda:99"}, X, "device="),
-        *(
-            ({"categorical_features": columns}, X, "categorical_features")
-            for columns in ([3], [-1], [0.5], ["a"], [[0, 1]], [True, False])
-        ),
     ],
 )
 def test_parameters_that_do_not_fit_together(parameters, table, message):
     refused(HilboostError, message, build(**parameters).fit, table, Y)
-
-
-def test_new_weights_are_not_for_classes():
-    model = KernelBoostingClassifier("log_loss", **PLAIN | REWEIGHTED)
-    refused(HilboostError, "squared", model.fit, X, Y > 0)
-
-
-@pytest.mark.parametrize(
-    ("name", "values"),
-    {
-        "stages": ["some"],
-        "n_estimators": [0, "many"],
-        "regularization": [-1.0, "some"],
-        "n_basis": [0],
-        "subset_size": [0],
-        "selection": ["best"],
-        "solver": ["exact"],
-        "penalty": ["none"],
-        "learning_rate": [0.0],
-        "subsample": [0.0, 1.5],
-        "tuning": ["guess"],
-        "precision": ["float16"],
-        "memory_budget": [0],
-        "time_budget": [0],
-        "validation_fraction": [1.0],
-        "tol": [-1.0],
-        "device": [3],
-        "n_candidates": [0],
-    }.items(),
-)
-def test_wrong_parameters_are_named(name, values):
-    for value in values:
-        refused((ValueError, TypeError), name, build(**{name: value}).fit, X, Y)

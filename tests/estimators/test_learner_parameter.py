@@ -45,13 +45,6 @@ def test_a_kernel_machine_as_the_learner_is_one_of_its_stages(stages):
     assert loaded.learner_.name == stages
 
 
-def test_a_kernel_machine_as_the_learner_has_no_loop_of_its_own():
-    with pytest.raises(InvalidParameter, match="n_estimators of the KernelBoostingRegressor"):
-        BoostingRegressor(learner=KernelBoostingRegressor(n_estimators=3)).fit(X, Y)
-    with pytest.raises(InvalidParameter, match="have loss='squared_error'.*got loss='huber'"):
-        BoostingRegressor(learner=KernelBoostingRegressor("huber")).fit(X, Y)
-
-
 def test_penalties_without_a_state_cannot_be_continued():
     learner = NestedLearner(SparseLearner(KernelMachineConfig()))
     with pytest.raises(InvalidParameter, match="whose state cannot be kept; set warm_start=False"):

@@ -280,29 +280,6 @@ def test_learners_without_weights_refuse_them():
         build(learner=KNeighborsRegressor(3)).fit(X, Y, sample_weight=np.arange(1, 21))
 
 
-OUT_OF_RANGE = {
-    "boosting": [
-        *(("n_estimators", 0), ("n_estimators", "many"), ("learning_rate", 0.0)),
-        *(("learning_rate", 2.1), ("max_splits", None), ("subsample", 0.0), ("metric", "f1")),
-        *(("early_stopping", "yes"), ("validation_fraction", 1.0), ("n_iter_no_change", 0)),
-        ("verbose", -1),
-    ],
-    "forest": [("n_estimators", 0), ("splitter", "worst"), ("bootstrap", 2)],
-    "tree": [("max_features", "auto"), ("splitter", "worst"), ("max_depth", 0)],
-}
-OF_ALL = [
-    *(("max_splits", 0), ("max_splits", 2.5), ("min_samples_leaf", 0), ("max_features", 0.0)),
-    *(("max_features", 1.5), ("max_features", "log2"), ("sketch", 0), ("decode", 3)),
-    *(("n_jobs", 1.5), ("n_jobs", 0), ("random_state", "a")),
-]
-
-
-@models
-def test_parameters_out_of_range_are_refused(name):
-    for parameter, value in OUT_OF_RANGE[name] + OF_ALL:
-        refused(ValueError, parameter, build(name, **{parameter: value}).fit, X, Y)
-
-
 @models
 def test_whole_numbers_of_any_type_are_taken(name):
     options = {"max_splits": np.int64(3), "n_jobs": np.int32(1), "sketch": np.int64(1)}

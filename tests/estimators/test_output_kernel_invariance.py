@@ -221,6 +221,3 @@ def test_rows_of_weight_zero_do_not_exist(name, seed):
     without = clone(model).fit(X[~out], Y[~out], sample_weight=weight[~out])
     np.testing.assert_array_equal(with_zeros.predict_embedding(X), without.predict_embedding(X))
     assert with_zeros.predict_weights(X).shape == (30, (~out).sum())
-
-
-# Sketches

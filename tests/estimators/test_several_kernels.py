@@ -355,9 +355,6 @@ def test_exports_to_onnx():
     np.testing.assert_allclose(np.ravel(found), model.predict(NEW), atol=1e-4)
 
 
-# Networks
-
-
 # Bad input
 
 

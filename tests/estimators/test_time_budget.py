@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tests.reloaded import reloaded
 
-from hilboost import BoostingClassifier, BoostingRanker, BoostingRegressor, BoostingSurvival
+from hilboost import BoostingRegressor
 from hilboost.backends.work_clock import paused
 from hilboost.core.errors import FitWarning
 from hilboost.learners.kernel_machine.metric_learner import MetricKernelLearner
@@ -276,13 +276,6 @@ def test_a_callback_still_ends_the_fit():
     model.fit(X, Y, callbacks=[lambda event: event.stage == 5])
     assert model.n_estimators_ == 5
     assert model.fitted_.parts is None
-
-
-def test_it_must_be_positive():
-    for estimator in (BoostingRegressor, BoostingClassifier, BoostingRanker, BoostingSurvival):
-        groups = {"groups": np.zeros(20)} if estimator is BoostingRanker else {}
-        with pytest.raises(ValueError, match="time_budget"):
-            estimator(time_budget=0).fit(X[:20], np.arange(20) % 2, **groups)
 
 
 def test_a_kernel_machine_that_takes_too_long_is_given_up(monkeypatch):

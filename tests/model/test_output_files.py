@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.linear_model import LinearRegression, Ridge
-from sklearn.neighbors import KNeighborsRegressor
 from tests.cases import OUTPUTS, ids
 from tests.reloaded import reloaded
 
@@ -217,9 +216,3 @@ def test_outputs_that_files_do_not_hold(output, y, message, tmp_path):
     with pytest.raises(IncompatibleParts, match=f"{message}.*pickle or joblib"):
         model.save(tmp_path / "m")
     assert os.listdir(tmp_path) == []
-
-
-def test_other_regressors_are_refused(tmp_path):
-    model = boosting("linear", KNeighborsRegressor(2)).fit(X, -X)
-    with pytest.raises(IncompatibleParts, match="learner is of type KNeighborsRegressor"):
-        model.save(tmp_path / "m")
