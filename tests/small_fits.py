@@ -25,6 +25,8 @@ from hilboost.kernels import Matern
 from hilboost.outputs import Strings
 
 N, D = 40, 9
+SMALL = {"n_estimators": 3, "min_samples_leaf": 2, "random_state": 0}
+SMALL_TREES = SMALL | {"learner": "tree", "max_leaf_nodes": 6}
 
 
 def _table(seed=0, n=N):
@@ -41,16 +43,14 @@ def _gaps(X, rng):
 def _regress(weight=None, n=N, **parameters):
     X, y, rng = _table(n=n)
     X = _gaps(X, rng)
-    settings = {"n_estimators": 3, "max_leaf_nodes": 6, "min_samples_leaf": 2, "random_state": 0}
-    model = BoostingRegressor(**settings | parameters)
+    model = BoostingRegressor(**SMALL_TREES | parameters)
     return model.fit(X, y, None if weight is None else rng.uniform(0.1, 2, n)).predict(X)
 
 
 def _classify(n_classes, **parameters):
     X, y, rng = _table(1)
     classes = np.digitize(y, np.quantile(y, np.arange(1, n_classes) / n_classes))
-    settings = {"n_estimators": 3, "max_leaf_nodes": 6, "min_samples_leaf": 2, "random_state": 0}
-    return BoostingClassifier(**settings | parameters).fit(X, classes).predict_proba(X)
+    return BoostingClassifier(**SMALL_TREES | parameters).fit(X, classes).predict_proba(X)
 
 
 def _categories():
@@ -58,18 +58,14 @@ def _categories():
     levels = rng.integers(9, size=N)
     frame = pd.DataFrame(X[:, :3]).add_prefix("x")
     frame["level"] = pd.Categorical([f"level {level}" for level in levels])
-    model = BoostingRegressor(
-        n_estimators=3, min_samples_leaf=2, target_encoding=False, random_state=0
-    )
+    model = BoostingRegressor(**SMALL, learner="tree", target_encoding=False)
     return model.fit(frame, y + levels % 3).predict(frame)
 
 
 def _sparse():
     X, y, rng = _table(3)
     X = csr_array(np.where(rng.uniform(size=X.shape) < 0.7, 0.0, X))
-    return (
-        BoostingRegressor(n_estimators=3, min_samples_leaf=2, random_state=0).fit(X, y).predict(X)
-    )
+    return BoostingRegressor(**SMALL).fit(X, y).predict(X)
 
 
 def _outputs(estimator, **parameters):
@@ -98,8 +94,8 @@ _MATERN = {"kernel": Matern(2.0, 2.5), "regularization": 0.1}
 
 
 FITS: dict[str, Callable[[], np.ndarray]] = {
-    "regression": _regress,
-    "two threads": lambda: _regress(n_jobs=2),
+    "regression": lambda: _regress(learner="auto"),
+    "two threads": lambda: _regress(n_jobs=2, early_stopping=False),
     "absolute": lambda: _regress(loss="absolute_error"),
     "weights": lambda: _regress(weight=True),
     "sampled": lambda: _regress(subsample=0.6, max_features=0.5),
@@ -107,7 +103,7 @@ FITS: dict[str, Callable[[], np.ndarray]] = {
     "interactions": lambda: _regress(interaction_cst=[[0, 1], [1, 2, 3], [4, 5, 6, 7, 8]]),
     "large trees": lambda: _regress(n=70, max_leaf_nodes=70, min_samples_leaf=1, n_estimators=1),
     "two classes": lambda: _classify(2, monotonic_cst=[1] + [0] * 8),
-    "three classes": lambda: _classify(3),
+    "three classes": lambda: _classify(3, learner="auto"),
     "shared trees": lambda: _classify(3, multi_output="shared"),
     "categories": _categories,
     "sparse": _sparse,

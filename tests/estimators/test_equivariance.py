@@ -40,7 +40,7 @@ either_setting = st.sampled_from(SETTINGS)
 def draw(case, seed, learner, n=None):
     """Rows on which y depends; without missing values, which not every learner takes."""
     rng = np.random.default_rng(seed)
-    n = int(rng.integers(20, 90)) if n is None else n
+    n = int(rng.integers(20, 60)) if n is None else n
     y = case.target(rng, n).y
     X = rng.normal(size=(n, 3))
     X[:, 0] += y[:, 0]

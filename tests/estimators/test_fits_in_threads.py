@@ -15,8 +15,8 @@ from hilboost import (
 from hilboost.kernels import Gaussian
 
 RNG = np.random.default_rng(0)
-X = RNG.normal(size=(300, 4))
-Y = np.sin(2 * X[:, 0]) + X[:, 1] + 0.1 * RNG.normal(size=300)
+X = RNG.normal(size=(100, 4))
+Y = np.sin(2 * X[:, 0]) + X[:, 1] + 0.1 * RNG.normal(size=100)
 
 
 def numbers_of_blas_threads():
@@ -28,7 +28,7 @@ def test_default_fits_at_once():
     n_threads, seen = 3, set()
 
     def predicted(seed):
-        model = BoostingRegressor(n_estimators=30, random_state=seed)
+        model = BoostingRegressor(n_estimators=10, random_state=seed)
         return model.fit(X, Y, callbacks=[look]).predict(X)
 
     def look(_):

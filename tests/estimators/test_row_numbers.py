@@ -22,7 +22,7 @@ RANKS = np.tile([1, 2, 3], (N, 1))
 TIMES = np.column_stack([POSITIVE, POSITIVE])
 IMPOSSIBLE = {"poisson": -1.0, "gamma": 0.0, "lognormal": -1.0, "beta": 2.0, "weibull": 0.0}
 MODELS = {
-    "trees": lambda loss: BoostingRegressor(loss, n_estimators=2),
+    "trees": lambda loss: BoostingRegressor(loss, learner="tree", n_estimators=2),
     "kernel machine": lambda loss: KernelBoostingRegressor(loss=loss, kernel=Gaussian(1.0)),
 }
 

@@ -50,7 +50,7 @@ powers = st.sampled_from([-300, -20, 20, 300]) | st.integers(-40, 40)
 def tables(draw):
     """Inputs, two or three positive targets of different difficulty, and new inputs."""
     rng = np.random.default_rng(draw(st.integers(0, 10**6)))
-    n, c = draw(st.integers(60, 240)), draw(st.integers(2, 3))
+    n, c = draw(st.integers(60, 150)), draw(st.integers(2, 3))
     X = rng.uniform(-2, 2, size=(n + 20, 3))
     shapes = [X[:, 0] * X[:, 1], np.floor(X[:, 2] * 2) % 2, rng.normal(size=len(X))]
     noise = draw(st.sampled_from([0.0, 0.3])) * rng.normal(size=(len(X), c))

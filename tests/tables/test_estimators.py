@@ -187,7 +187,7 @@ def test_held_out_frames_weights_and_warm_start():
 
 
 def test_scikit_learn_tools_take_them():
-    model = BoostingRegressor(n_estimators=10, random_state=0)
+    model = BoostingRegressor(learner="tree", n_estimators=10, random_state=0)
     expected = cross_val_score(model, PANDAS, Y)
     np.testing.assert_array_equal(cross_val_score(model, POLARS, Y), expected)
     copy = pickle.loads(pickle.dumps(model.fit(POLARS, Y)))
@@ -260,7 +260,7 @@ def test_damaged_schemas(categories, tmp_path):
 
 
 def test_damaged_choices(tmp_path):
-    model = BoostingRegressor("squared_error", learner="tree", categorical_features=["color"])
+    model = BoostingRegressor(learner="tree", n_estimators=2, categorical_features=["color"])
     save(model.fit(POLARS, Y), tmp_path / "m")
     for given in (["size"], [9], {}, 3):
         parameters = header_of(tmp_path / "m")["parameters"] | {"categorical_features": given}
@@ -274,7 +274,7 @@ def test_kernels_of_the_user_compare_listed_columns_only():
 
 
 def test_files_of_models_with_text_beside_a_list(tmp_path):
-    model = BoostingRegressor("squared_error", learner="tree", categorical_features=["rank"])
+    model = BoostingRegressor(learner="tree", n_estimators=2, categorical_features=["rank"])
     save(model.fit(POLARS, Y), tmp_path / "m")
     np.testing.assert_array_equal(load(tmp_path / "m").predict(POLARS), model.predict(POLARS))
 
@@ -292,7 +292,7 @@ def test_labels_that_are_missing():
 
 def test_targets_of_several_columns():
     wide = {"a": Y.tolist(), "b": (2 * Y).tolist()}
-    model = BoostingRegressor(n_estimators=3, random_state=0)
+    model = BoostingRegressor(learner="tree", n_estimators=3, random_state=0)
     expected = model.fit(POLARS, np.column_stack(list(wide.values()))).predict(POLARS)
     for y in (pd.DataFrame(wide), pl.DataFrame(wide), pa.table(wide), pl.LazyFrame(wide)):
         np.testing.assert_array_equal(model.fit(POLARS, y).predict(POLARS), expected)

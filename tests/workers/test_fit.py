@@ -46,7 +46,7 @@ def assert_same_bytes(model, X, y, weight, division, held_out=(None, None, None)
 
 
 @losses
-@settings(max_examples=3, deadline=None)
+@settings(max_examples=2, deadline=None)
 @example(division=([81, 85], [0, 1, 0, 0, 0, 0, 0]), weights="fractions")  # few rows of one
 @given(division=divisions, weights=st.sampled_from(["none", "whole", "fractions"]))
 def test_every_loss(loss, division, weights):
@@ -187,7 +187,6 @@ def test_many_categories(division, parameters, kind, weights):
             "a": rng.choice([f"level {k}" for k in range(50)], size=n),
             "b": rng.choice(list("pqrs"), size=n),
             "c": rng.normal(size=n),
-            "d": rng.choice([f"name {k}" for k in range(40)], size=n),
         }
     )
     X.loc[rng.uniform(size=n) < 0.1, "b"] = None
@@ -198,7 +197,7 @@ def test_many_categories(division, parameters, kind, weights):
         y = np.stack([score, 2 * score], axis=1)
         y[:40, 1] = np.nan if kind == "missing" else 1.0
     weight = None if weights is None else rng.uniform(size=n)
-    fit = model(**PLAIN | {"learner": "tree", "n_estimators": 3, "random_state": 1} | parameters)
+    fit = model(**PLAIN | {"learner": "tree", "n_estimators": 2, "random_state": 1} | parameters)
     assert_same_bytes(fit, X, y, weight, division)
 
 
