@@ -277,12 +277,6 @@ def test_held_out_rows_replace_the_folds_and_a_new_fit_brings_them_back():
     np.testing.assert_array_equal(model.fit(X[FIT], Y[FIT]).predict_interval(X[NEW]), crossed)
 
 
-def test_a_single_model_needs_rows():
-    model = ensemble(cv_folds=1).fit(X[FIT], Y[FIT])
-    with pytest.raises(InvalidData, match=r"predict_interval needs rows.*call calibrate"):
-        model.predict_interval(X[NEW])
-
-
 def test_losses_with_other_predictions():
     class Spread(SquaredError):
         def inverse_link(self, raw):

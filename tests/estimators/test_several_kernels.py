@@ -25,7 +25,6 @@ from hilboost.kernels import (
     Linear,
     Matern,
     OnColumns,
-    Precomputed,
     Sum,
     Tanimoto,
 )
@@ -258,14 +257,6 @@ def test_files_pickles_and_clones(stages, regularization):
             np.testing.assert_allclose(*deviations, rtol=1e-12)
     assert repr(loaded.get_params()["kernel"]) == repr(model.get_params()["kernel"])
     assert clone(model).set_params(kernel=Gaussian(1.0)).fit(X, Y).kernel_weights_.tolist() == [1.0]
-
-
-def test_files_refuse_gram_matrices_and_functions(tmp_path):
-    gram = Precomputed(Gaussian(1.0).block(X, X))
-    index = np.arange(N)[:, None]
-    model = build([gram, OnColumns(Gaussian(1.0), [0])]).fit(index, Y)
-    with pytest.raises(IncompatibleParts, match="Precomputed"):
-        model.save(tmp_path / "model.hilboost")
 
 
 @all_stages
