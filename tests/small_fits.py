@@ -25,8 +25,10 @@ from hilboost.kernels import Matern
 from hilboost.outputs import Strings
 
 N, D = 40, 9
-SMALL = {"n_estimators": 3, "min_samples_leaf": 2, "random_state": 0}
+SMALL = {"n_estimators": 3, "min_samples_leaf": 2, "early_stopping": False, "random_state": 0}
 SMALL_TREES = SMALL | {"learner": "tree", "max_leaf_nodes": 6}
+HELD_OUT = {"early_stopping": True}
+DEFAULT = HELD_OUT | {"learner": "auto"}  # and a kernel machine
 
 
 def _table(seed=0, n=N):
@@ -58,7 +60,7 @@ def _categories():
     levels = rng.integers(9, size=N)
     frame = pd.DataFrame(X[:, :3]).add_prefix("x")
     frame["level"] = pd.Categorical([f"level {level}" for level in levels])
-    model = BoostingRegressor(**SMALL, learner="tree", target_encoding=False)
+    model = BoostingRegressor(**SMALL | HELD_OUT, learner="tree", target_encoding=False)
     return model.fit(frame, y + levels % 3).predict(frame)
 
 
@@ -94,17 +96,19 @@ _MATERN = {"kernel": Matern(2.0, 2.5), "regularization": 0.1}
 
 
 FITS: dict[str, Callable[[], np.ndarray]] = {
-    "regression": lambda: _regress(learner="auto"),
-    "two threads": lambda: _regress(n_jobs=2, early_stopping=False),
+    "regression": lambda: _regress(**DEFAULT),
+    "two threads": lambda: _regress(n_jobs=2),
     "absolute": lambda: _regress(loss="absolute_error"),
     "weights": lambda: _regress(weight=True),
-    "sampled": lambda: _regress(subsample=0.6, max_features=0.5),
-    "monotonic": lambda: _regress(monotonic_cst=[1, -1] + [0] * 7),
+    "sampled": lambda: _regress(subsample=0.6, max_features=0.5, **HELD_OUT),
+    "monotonic": lambda: _regress(monotonic_cst=[1, -1] + [0] * 7, **HELD_OUT),
     "interactions": lambda: _regress(interaction_cst=[[0, 1], [1, 2, 3], [4, 5, 6, 7, 8]]),
-    "large trees": lambda: _regress(n=70, max_leaf_nodes=70, min_samples_leaf=1, n_estimators=1),
+    "large trees": lambda: _regress(
+        n=70, max_leaf_nodes=70, min_samples_leaf=1, n_estimators=1, **HELD_OUT
+    ),
     "two classes": lambda: _classify(2, monotonic_cst=[1] + [0] * 8),
-    "three classes": lambda: _classify(3, learner="auto"),
-    "shared trees": lambda: _classify(3, multi_output="shared"),
+    "three classes": lambda: _classify(3, **DEFAULT),
+    "shared trees": lambda: _classify(3, multi_output="shared", **HELD_OUT),
     "categories": _categories,
     "sparse": _sparse,
     "output kernel tree": lambda: _outputs(OutputKernelTreeRegressor),
