@@ -34,6 +34,9 @@ class AdditiveModel:
     @property
     def n_basis(self) -> int:
         """Number of distinct basis vectors of kernel machines."""
+        terms = (term for stage in self.stages for term in stage.terms)
+        if all(term.model.on_leaves() is not None for term in terms):
+            return 0  # trees are many
         return sum(term.n_basis for term in self.summations())
 
     def predict_raw(self, X: Floats, n_threads: int = 1) -> Floats:

@@ -62,10 +62,8 @@ def _named(fitted: FittedModel) -> str:
     models = (term.model.described() for stage in fitted.model.stages for term in stage.terms)
     name = fitted.learner.name or next(models, type(fitted.learner).__name__)
     kind = _IN_WORDS.get(name, name)
-    machine = fitted.kernel_machine
-    if machine is None:
-        return kind
-    kernel, n_centers = machine.kernel, fitted.model.n_basis
+    machine, n_centers = fitted.kernel_machine, fitted.model.n_basis
+    kernel = None if machine is None else machine.kernel
     about = [] if kernel is None else [f"{type(kernel).__name__} kernel"]
     about += [f"{n_centers:,} centers"] if n_centers else []
     return f"{kind} ({', '.join(about)})" if about else kind
