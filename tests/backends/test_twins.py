@@ -66,7 +66,7 @@ SEEDS = range(4)
 # batches there and in workers/test_output_kernels.py.
 ELSEWHERE = {
     "grow", "grow_separate_trees", "grow_one_by_one", "partition_nodes", "inherit",
-    "search_columns", "best_of_parts", "settle_split",
+    "search_columns", "best_of_parts", "settle_split", "choose_batch",
     "scan", "scan_pairs", "scan_channels",
     "score", "find_unexpected", "write_root", "add", "subtract",
     "flag_rows", "move_rows", "flag_level_rows", "pack_gradients", "pack_one", "packed_sums",

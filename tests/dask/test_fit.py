@@ -335,7 +335,7 @@ def die_in(module, name, n_calls):
 
 @pytest.mark.parametrize(
     "place",
-    [("table", "_edges", 1), ("driver", "open_children", 40)],
+    [("table", "_edges", 1), ("driver", "decide", 40)],
     ids=["binning", "in mid-tree"],
 )
 def test_a_worker_that_dies_changes_nothing(client, alone, place):

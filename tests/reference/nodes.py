@@ -14,8 +14,6 @@ from hilboost.engine.ops.cpu.nodes import (
     LEFT,
     LEFT_ARRAY,
     MISSING_LEFT,
-    N_LEFT,
-    N_LEFT_HERE,
     N_NODES,
     N_ROWS,
     NODE,
@@ -51,15 +49,14 @@ def child_seed(seed, side):
     return mix(seed ^ (0xD1342543DE82EF95, 0x9FB21C651E98DF25)[side])
 
 
-def open_children(nodes):
-    table, control = nodes.fields, nodes.control
-    node, left = int(control[NODE]), int(control[N_NODES])
+def open_children(node, n_left_here, n_left, nodes):
+    table, left = nodes.fields, int(nodes.control[N_NODES])
     begin, end, n_rows = table[node, [BEGIN, END, N_ROWS]]
-    middle = begin + control[N_LEFT_HERE]
+    middle = begin + n_left_here
     depth, array, left_array = table[node, [DEPTH, ARRAY, LEFT_ARRAY]]
     sides = [
-        (left, begin, middle, control[N_LEFT], left_array),
-        (left + 1, middle, end, n_rows - control[N_LEFT], 1 - array),
+        (left, begin, middle, n_left, left_array),
+        (left + 1, middle, end, n_rows - n_left, 1 - array),
     ]
     for child, first, last, rows, its_array in sides:
         fields = [BEGIN, END, DEPTH, SLOT, LEFT, RIGHT, N_ROWS, ARRAY]
@@ -68,7 +65,7 @@ def open_children(nodes):
     table[node, [LEFT, RIGHT]] = left, left + 1
     seed = int(nodes.seeds[node])
     nodes.seeds[[left, left + 1]] = [child_seed(seed, side) for side in (0, 1)]
-    control[N_NODES] += 2
+    nodes.control[N_NODES] += 2
 
 
 def write_tree(nodes, n_nodes, gains, thresholds, is_category, trees, place):

@@ -153,7 +153,6 @@ def _growth_limits(
         min_rows=max(2, int(fewest)),
         columns_per_node=per_node,
         few_rows=0 if keeps_all else _few_rows(table, (per_node or n_allowed) / n_allowed),
-        batch_size=len(space.batch.divided),
     )
 
 

@@ -16,10 +16,20 @@ from numpy.typing import NDArray
 from hilboost.core import dtypes
 from hilboost.core.dtypes import Floats
 from hilboost.core.exchange import Exchange
-from hilboost.engine.driver import GrowthLoop, open_nodes
+from hilboost.engine.ops.cpu.batch import N_TREE
+from hilboost.engine.ops.cpu.best_first import choose_batch
 from hilboost.engine.ops.cpu.binning import BinTable
 from hilboost.engine.ops.cpu.column_splits import NO_GAIN
-from hilboost.engine.ops.cpu.nodes import BEGIN, COLUMN, END, LEFT, N_ROWS, RIGHT
+from hilboost.engine.ops.cpu.nodes import (
+    BEGIN,
+    COLUMN,
+    END,
+    LEFT,
+    N_NODES,
+    N_ROWS,
+    RIGHT,
+    open_children,
+)
 from hilboost.engine.ops.cpu.operations import CpuOperations, n_parts
 from hilboost.engine.ops.cpu.vector_candidates import CUT, SIDE, draw_candidates, empty_candidates
 from hilboost.engine.ops.cpu.vector_cuts import NodeRows
@@ -30,35 +40,50 @@ from hilboost.engine.ops.cpu.vector_sums import choose_candidate, mark_bins, sea
 _MESSAGE_CELLS = 2**22  # numbers that are sent at once
 
 
-class VectorLoop(GrowthLoop):
+class VectorLoop:
     """The growth of one tree; each worker has its rows and finds the same nodes.
 
     The limits of ``growth`` are for the whole table.
     """
 
     def __init__(self, growth: VectorGrowth, operations: CpuOperations, exchange: Exchange) -> None:
-        limits, sets = growth.limits, growth.categories.left_sets
-        nodes, by_node = growth.nodes, [growth.sums.values, *([sets] if len(sets) else [])]
-        by_node = [nodes.fields, nodes.gains, *by_node]
-        super().__init__(growth, operations, by_node)
-        if limits.in_turn:
-            self._room = 2**62  # no node is divided in vain
-        self._growth, self._team, self._exchange = growth, operations.team, exchange
+        self._growth, self._operations, self._exchange = growth, operations, exchange
+        self._nodes, self._fields, self._team = growth.nodes, growth.nodes.fields, operations.team
         self._bins = np.arange(growth.table.n_bins, dtype=dtypes.ROW)
         self._marked = growth.categories.is_category
 
-    def _start(self) -> None:
+    def run(self) -> None:
+        """Divide the nodes of the largest variances until there are enough leaves."""
+        batch, limits, nodes = self._growth.batch, self._growth.limits, self._nodes
+        batch.state[:] = batch.is_split[:] = 0
+        batch.state[N_TREE], batch.tree[0] = 1, 0
+        room = 2**62 if limits.in_turn else len(self._fields) // 2  # in turn, none is in vain
         sum_rows(0, self._growth)
         self._note(0, self._exchange.added(self._sums_of(0)))
+        while n := choose_batch(limits.max_leaves, room, batch, nodes):
+            self._expand(batch.divided[:n].copy())
+        self._close(batch.tree[: batch.state[N_TREE]])
 
-    def _expand(self, batch: NDArray[np.int64], n_splits: int) -> None:
+    def _close(self, tree: NDArray[np.int64]) -> None:
+        """Number the nodes of the tree in their order; divided in vain, they are leaves."""
+        numbers = np.full(len(self._fields) + 1, -1)  # the last one of no child
+        numbers[tree] = np.arange(len(tree))
+        sets = self._growth.categories.left_sets
+        by_node = [self._fields, self._nodes.gains, self._growth.sums.values]
+        for array in [*by_node, *([sets] if len(sets) else [])]:
+            array[: len(tree)] = array[tree]
+        here = self._fields[: len(tree)]
+        here[:, [LEFT, RIGHT]] = numbers[here[:, [LEFT, RIGHT]]]
+        self._nodes.control[N_NODES] = len(tree)
+
+    def _expand(self, batch: NDArray[np.int64]) -> None:
         """Search some nodes, and divide those with a split."""
         on_left = self._search(batch)
         is_split = self._nodes.priority[batch] > NO_GAIN
         batch, on_left = batch[is_split], on_left[is_split]
         n_left = self._operations.partition(self._growth, batch)
-        open_nodes(self._nodes, batch, n_left, n_left)
-        for node, sums in zip(batch, on_left, strict=True):
+        for node, n, sums in zip(batch, n_left, on_left, strict=True):
+            open_children(node, n, n, self._nodes)
             self._note(self._fields[node, LEFT], sums)
             self._note(self._fields[node, RIGHT], self._sums_of(node) - sums)
 

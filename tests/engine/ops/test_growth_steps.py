@@ -62,9 +62,9 @@ def test_open_children(seed):
         store.gains[:] = rng.normal(size=7)
         store.fields[1, [nodes.BEGIN, nodes.END]] = 5, 9
         store.fields[1, [nodes.ARRAY, nodes.LEFT_ARRAY]] = seed % 2, seed // 2 % 2
-        store.control[[nodes.NODE, nodes.N_NODES, nodes.N_LEFT_HERE, nodes.N_LEFT]] = 1, 3, 2, 4
+        store.control[nodes.N_NODES] = 3
         store.seeds[:] = rng.integers(2**63, size=7, dtype=np.uint64)
-        module.open_children(store)
+        module.open_children(1, 2, 4, store)
         keep(*store)
 
 

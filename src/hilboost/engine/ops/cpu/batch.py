@@ -19,11 +19,11 @@ from hilboost.backends.compiled import inner, tiny
 STEP, N_ITEMS, WORK, N_DIVIDED, N_PAIRS, N_SUMMED, N_SPLITS, N_TREE, N_LEVELS, N_SUMS = range(10)
 _STATE_SIZE = 10
 # Steps.
-BEGIN_TREE, FLAG, MOVE, SUM, MERGE, SEARCH, CANDIDATES, DONE = range(8)
+BEGIN_TREE, FLAG, MOVE, SUM, MERGE, SEARCH, SEARCHED, CANDIDATES, DONE = range(9)
 # Steps between the trees of a series.
-EVALUATE, MEASURE, PACK, LEAVES, VALUES = range(8, 13)
-# Treatment of the children of a split.
-UNSEARCHED, SEARCHED, ONLY_SUMMED = range(3)
+EVALUATE, MEASURE, PACK, LEAVES, VALUES = range(9, 14)
+# Whether the children of a split are summed and searched.
+NEITHER, BOTH, ONLY_SUMMED = range(3)
 
 ROWS_PER_PART = 2**14
 """Rows of a node that are flagged and moved in one task."""
@@ -39,7 +39,8 @@ class Batch(NamedTuple):
 
     state: NDArray[np.int64]  # (10,) int64
     divided: NDArray[np.int64]  # (b,) int64: nodes
-    n_left: NDArray[np.int64]  # (b,) int64: how many of their rows go left
+    n_left_here: NDArray[np.int64]  # (b,) int64: how many of their rows here go left
+    n_left: NDArray[np.int64]  # (b,) int64: how many of all workers
     pairs: NDArray[np.int64]  # (2 b, 2) int64: the smaller and the larger child; one node twice
     modes: NDArray[np.int64]  # (2 b,) int64: what is done with the children
     summed: NDArray[np.int64]  # (2 b,) int64: nodes
@@ -64,6 +65,7 @@ def empty_batch(size: int, n_rows: int, n_threads: int, n_columns: int, n_nodes:
     return Batch(
         state=np.zeros(_STATE_SIZE, dtype=np.int64),
         divided=np.empty(size, dtype=np.int64),
+        n_left_here=np.empty(size, dtype=np.int64),
         n_left=np.empty(size, dtype=np.int64),
         pairs=np.empty((2 * size, 2), dtype=np.int64),
         modes=np.empty(2 * size, dtype=np.int64),

@@ -6,7 +6,7 @@ the size of the batches changes no tree (see :mod:`hilboost.engine.driver`).
 
 from numba import int64
 
-from hilboost.backends.compiled import inner
+from hilboost.backends.compiled import compiled, inner
 from hilboost.backends.intrinsics import keep_apart
 from hilboost.engine.ops.cpu.batch import (
     BEGIN_TREE,
@@ -116,22 +116,20 @@ def _accept_splits(n_splits, batch, nodes):
     return int64(-1)
 
 
-@inner
-def choose_batch(growth):
-    """Choose the nodes to divide next."""
+@compiled
+def choose_batch(max_leaves, room, batch, nodes):
+    """Choose the nodes to divide next, and return how many there are.
+
+    batch, nodes : Batch, NodeStore; room : int, how many nodes may be divided, some of them in vain
+    """
     keep_apart()
-    nodes, batch, limits = growth.nodes, growth.batch, growth.limits
     state = batch.state
     state[N_DIVIDED] = 0
-    node = _accept_splits(limits.max_leaves - 1, batch, nodes)
+    node = _accept_splits(max_leaves - 1, batch, nodes)
     if node < 0:
-        return
-    # Others than the first one may be divided in vain, for which there is not always room.
-    n_left, n_divided = limits.max_leaves - 1 - state[N_SPLITS], nodes.control[N_NODES] // 2
-    room = n_divided + n_left
-    if keeps_parents(growth):
-        room = min(nodes.fields.shape[0] // 2, growth.histograms.slots.shape[0] - 1)
-    most = min(limits.batch_size, n_left, 1 + room - n_divided - n_left)
+        return state[N_DIVIDED]
+    n_left, n_divided = max_leaves - 1 - state[N_SPLITS], nodes.control[N_NODES] // 2
+    most = min(batch.divided.shape[0], n_left, max(1, 1 + room - n_divided - n_left))
     for i in range(most):
         if i > 0:
             node = _best_open(batch, nodes, True)
@@ -141,6 +139,16 @@ def choose_batch(growth):
         state[N_DIVIDED] = i + 1
     for i in range(state[N_DIVIDED]):
         batch.is_split[batch.divided[i]] = 0
+    return state[N_DIVIDED]
+
+
+@inner
+def _choose(growth):
+    """Choose the nodes to divide next; without histograms of all leaves, none is in vain."""
+    nodes, room = growth.nodes, int64(0)
+    if keeps_parents(growth):
+        room = min(nodes.fields.shape[0] // 2, growth.histograms.slots.shape[0] - 1)
+    return choose_batch(growth.limits.max_leaves, room, growth.batch, nodes)
 
 
 @inner
@@ -205,16 +213,15 @@ def next_step(n_threads, growth):
         begin_with_root(growth)
     elif step in (FLAG, MOVE):
         open_batch(growth)
-    if step != SUM and step != SEARCH and batch.state[N_SUMMED] > 0:
+    if step < SUM and batch.state[N_SUMMED] > 0:
         cut_sums(n_threads, growth)
         return
-    if step != SEARCH and batch.state[N_PAIRS] > 0:
+    if step < SEARCH and batch.state[N_PAIRS] > 0:
         cut_columns(batch.state[N_PAIRS], SEARCH, growth)
         return
     if step == SEARCH:
         settle_batch(growth)
-    choose_batch(growth)
-    if batch.state[N_DIVIDED] > 0:
+    if _choose(growth) > 0:
         cut_rows(n_threads, growth.nodes, batch)
         return
     if batch.divided.shape[0] > 1:

@@ -40,7 +40,7 @@ from hilboost.engine.ops.cpu.partition import flag_part, move_part
 from hilboost.engine.ops.cpu.symmetric import cut_level, next_level, search_levels, settle_level
 from hilboost.engine.ops.cpu.sync import claim, finish, is_last, publish
 
-WHOLE_TREE = -1
+WHOLE_TREE, DECIDE = -1, -2
 
 
 @inner
@@ -62,6 +62,14 @@ def do_task(task, threads, growth, summed):
 
 
 @inner
+def _decide(n_threads, growth, summed):
+    if summed is None:
+        next_step(n_threads, growth)
+    else:
+        next_level(n_threads, growth)
+
+
+@inner
 def take_steps(threads, growth, summed):
     """Decide on the next steps and execute them, up to one that is worth sharing, which begins.
 
@@ -69,10 +77,7 @@ def take_steps(threads, growth, summed):
     """
     batch = growth.batch
     while True:
-        if summed is None:
-            next_step(threads.n_threads, growth)
-        else:
-            next_level(threads.n_threads, growth)
+        _decide(threads.n_threads, growth, summed)
         if batch.state[STEP] == DONE:
             return False
         n_threads, n_waked = n_threads_worth(batch, threads.n_threads)
@@ -115,14 +120,19 @@ def grow(threads, operation, growth, summed):
 
     threads : Threads; growth : Growth
     operation : int, ``WHOLE_TREE``; or ``SUM``: sum the rows of the nodes of a batch into their
-    slots; or ``SEARCH``: note the best splits of nodes that have been summed
+    slots; or ``SEARCH``: note the best splits of nodes that have been summed; or ``DECIDE``: what
+    the next step is, which is executed elsewhere
     summed : (n_threads, 512) float64, working memory of symmetric trees, or None: best first
 
     Notes
     -----
     Cost O(m d log(leaves)) for balanced trees, the smaller child of each split only.
     """
-    growth, task = by_reference(growth), claim(threads)
+    growth = by_reference(growth)
+    if operation == DECIDE:
+        _decide(threads.n_threads, growth, summed)
+        return
+    task = claim(threads)
     while task >= 0:
         do_task(task, threads, growth, summed)
         if is_last(threads):

@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 from hilboost.backends.compiled import compiled, inner
 from hilboost.backends.intrinsics import keep_apart
 from hilboost.engine.ops.cpu.batch import (
+    BOTH,
     N_DIVIDED,
     N_PAIRS,
     N_SPLITS,
     N_SUMMED,
     N_TREE,
+    NEITHER,
     ONLY_SUMMED,
-    SEARCHED,
-    UNSEARCHED,
     Batch,
     start_step,
 )
@@ -29,11 +29,8 @@ from hilboost.engine.ops.cpu.nodes import (
     COLUMN,
     DEPTH,
     LEFT,
-    N_LEFT,
-    N_LEFT_HERE,
     N_NODES,
     N_ROWS,
-    NODE,
     RIGHT,
     ROOT_GIVEN,
     SLOT,
@@ -63,7 +60,6 @@ class GrowthLimits(NamedTuple):
     columns_per_node: int  # so many are drawn for every node; 0 where all are searched
     # the children of a node of so few rows are searched without histograms
     few_rows: int
-    batch_size: int  # so many nodes are divided together
 
 
 class Growth(NamedTuple):
@@ -169,7 +165,7 @@ def begin_with_root(growth):
     if limits.max_leaves > 1 and limits.max_depth > 0 and fields[0, N_ROWS] >= limits.min_rows:
         fields[0, SLOT] = 0 if fields[0, N_ROWS] > limits.few_rows else -1
         root = int64(0)  # not a literal, whose type is compiled for again
-        _add_pair(root, root, int64(SEARCHED), growth)
+        _add_pair(root, root, int64(BOTH), growth)
         _draw(root, root, root, growth.nodes, limits, growth.constraints, growth.scratch)
 
 
@@ -182,11 +178,11 @@ def _mode_of(small, big, growth):
         and fields[small, DEPTH] < limits.max_depth
         and fields[big, N_ROWS] >= limits.min_rows
     ):
-        return SEARCHED
+        return BOTH
     if fields[small, N_ROWS] <= control[SPARE]:
         control[SPARE] -= fields[small, N_ROWS]
         return ONLY_SUMMED
-    return UNSEARCHED
+    return NEITHER
 
 
 @inner
@@ -197,15 +193,14 @@ def open_batch(growth):
     fields, control = nodes.fields, nodes.control
     batch.state[N_PAIRS] = batch.state[N_SUMMED] = 0
     for i in range(batch.state[N_DIVIDED]):
-        node, n_left = batch.divided[i], batch.n_left[i]
-        control[NODE], control[N_LEFT_HERE], control[N_LEFT] = node, n_left, n_left
-        open_children(nodes)
+        node = batch.divided[i]
+        open_children(node, batch.n_left_here[i], batch.n_left[i], nodes)
         inherit(node, growth, growth.scratch.permitted)
         small, big = fields[node, LEFT], fields[node, RIGHT]
         if fields[big, N_ROWS] < fields[small, N_ROWS]:
             small, big = big, small
         mode, pair = _mode_of(small, big, growth), batch.state[N_PAIRS]
-        if mode == UNSEARCHED:
+        if mode == NEITHER:
             continue
         if fields[node, N_ROWS] <= limits.few_rows:
             pass  # without slots

@@ -17,11 +17,11 @@ from hilboost.engine.ops.cpu.column_splits import NO_GAIN
 # as well.  SLOT is the histogram of an open node.
 BEGIN, END, DEPTH, SLOT, COLUMN, BIN, MISSING_LEFT, LEFT, RIGHT, N_ROWS, ARRAY = range(11)
 LEFT_ARRAY, N_NODE_FIELDS = 11, 12
-# Entries of ``NodeStore.control``: node to split (-1: none), nodes so far; how many of the node's
-# rows go left, here and on all machines; whether the histogram of the root is given; how many rows
-# may be summed in children that are not searched, so that all leaves have histograms in the end.
-NODE, N_NODES, N_LEFT_HERE, N_LEFT, ROOT_GIVEN, SPARE = range(6)
-CONTROL_SIZE = 6
+# Entries of ``NodeStore.control``: node to split (-1: none), nodes so far; whether the histogram of
+# the root is given; how many rows may be summed in children that are not searched, so that all
+# leaves have histograms in the end.
+NODE, N_NODES, ROOT_GIVEN, SPARE = range(4)
+CONTROL_SIZE = 4
 
 
 class NodeStore(NamedTuple):
@@ -92,13 +92,12 @@ def choose_node(nodes, max_leaves, in_turn):
 
 
 @compiled
-def open_children(nodes):
-    """Note the split of ``control[NODE]``: its two children are leaves that hold its rows.
+def open_children(node, n_left_here, n_left, nodes):
+    """Note the split of a node: its two children are leaves that hold its rows.
 
-    nodes : NodeStore, ``control[N_LEFT_HERE]`` and ``control[N_LEFT]`` say how many go left
+    n_left_here, n_left : int, how many rows go left here, and on all machines; nodes : NodeStore
     """
-    fields, control = nodes.fields, nodes.control
-    node, left, n_left = control[NODE], control[N_NODES], control[N_LEFT_HERE]
+    fields, left = nodes.fields, nodes.control[N_NODES]
     begin, end = fields[node, BEGIN], fields[node, END]
     for child in (left, left + 1):
         fields[child, DEPTH] = fields[node, DEPTH] + 1
@@ -109,14 +108,14 @@ def open_children(nodes):
         nodes.gains[child] = NO_GAIN
         nodes.priority[child] = NO_GAIN
     fields[left, ARRAY] = fields[node, LEFT_ARRAY]
-    fields[left, BEGIN], fields[left, END] = begin, begin + n_left
-    fields[left + 1, BEGIN], fields[left + 1, END] = begin + n_left, end
-    fields[left, N_ROWS] = control[N_LEFT]
-    fields[left + 1, N_ROWS] = fields[node, N_ROWS] - control[N_LEFT]
+    fields[left, BEGIN], fields[left, END] = begin, begin + n_left_here
+    fields[left + 1, BEGIN], fields[left + 1, END] = begin + n_left_here, end
+    fields[left, N_ROWS] = n_left
+    fields[left + 1, N_ROWS] = fields[node, N_ROWS] - n_left
     fields[node, LEFT], fields[node, RIGHT] = left, left + 1
     nodes.seeds[left] = mix(nodes.seeds[node] ^ uint64(0xD1342543DE82EF95))
     nodes.seeds[left + 1] = mix(nodes.seeds[node] ^ uint64(0x9FB21C651E98DF25))
-    control[N_NODES] = left + 2
+    nodes.control[N_NODES] = left + 2
 
 
 class GrownTree(NamedTuple):

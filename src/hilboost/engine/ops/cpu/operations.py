@@ -16,12 +16,12 @@ from hilboost.backends.threads import ThreadTeam
 from hilboost.core import dtypes
 from hilboost.engine.ops.cpu.batch import (
     BEGIN_TREE,
+    BOTH,
     N_DIVIDED,
     N_PAIRS,
     N_SUMMED,
     ONLY_SUMMED,
     SEARCH,
-    SEARCHED,
     STEP,
     SUM,
 )
@@ -39,7 +39,7 @@ from hilboost.engine.ops.cpu.fixed_point import (
     pack_one,
     packed_sums,
 )
-from hilboost.engine.ops.cpu.grow import WHOLE_TREE, grow
+from hilboost.engine.ops.cpu.grow import DECIDE, WHOLE_TREE, grow
 from hilboost.engine.ops.cpu.growth import NANOSECONDS_PER_CELL, Growth
 from hilboost.engine.ops.cpu.leaves import RowsOfLeaves, sum_leaves
 from hilboost.engine.ops.cpu.node_histogram import NANOSECONDS_PER_WORD
@@ -110,7 +110,7 @@ class CpuOperations:
         if n > 0:
             work = NANOSECONDS_PER_ROW * _n_rows(growth.nodes, nodes)
             self.cooperate(lambda threads: partition_nodes(threads, *given), work)
-        return batch.n_left[:n].copy()
+        return batch.n_left_here[:n].copy()
 
     def histogram(self, growth: Growth, nodes: NDArray[np.int64]) -> None:
         """Sum the rows of each node into its slot."""
@@ -135,7 +135,7 @@ class CpuOperations:
             return
         batch.state[[STEP, N_PAIRS]] = BEGIN_TREE, n
         batch.first_sum[: n + 1] = 0
-        batch.pairs[:n], batch.modes[:n] = nodes[:, None], SEARCHED
+        batch.pairs[:n], batch.modes[:n] = nodes[:, None], BOTH
         if n > 0:
             self.cooperate(lambda threads: grow(threads, SEARCH, growth, None), work)
 
@@ -192,6 +192,13 @@ class CpuOperations:
             sync[ABORT] = 1
 
         self.team.cooperate(one, abort, n_threads)
+
+
+def decide(growth: Growth) -> int:
+    """Decide what follows the step of a growth; returns the next step."""
+    summed = np.empty((1, MOST_BINS)) if growth.rules.symmetric else None
+    grow(Threads(0, 1, new_sync()), DECIDE, growth, summed)
+    return int(growth.batch.state[STEP])
 
 
 def _n_rows(nodes: NodeStore, chosen: NDArray[np.int64]) -> int:

@@ -192,7 +192,7 @@ def count_left(batch):
             n_here = batch.counts[task]
             batch.counts[task] = n_left
             n_left += n_here
-        batch.n_left[i] = n_left
+        batch.n_left_here[i] = batch.n_left[i] = n_left
         is_cut |= batch.n_parts[i] > 1
     batch.state[STEP] = MOVE
     return is_cut
@@ -207,7 +207,7 @@ def move_part(task, nodes, buffers, batch):
     if batch.n_parts[item] > 1:
         low, high = share(n_rows, part, batch.n_parts[item])
         left = batch.counts[task]
-        right = batch.n_left[item] + low - left
+        right = batch.n_left_here[item] + low - left
         side = fields[node, ARRAY]
         fields[node, LEFT_ARRAY] = 1 - side
         low, high, left, right = begin + low, begin + high, begin + left, begin + right
@@ -237,7 +237,7 @@ def _next_of_partition(threads, nodes, batch):
 
 @compiled
 def partition_nodes(threads, table, nodes, categories, buffers, batch):
-    """Divide the rows of the nodes of a batch by their splits; ``batch.n_left`` is written.
+    """Divide the rows of the nodes of a batch by their splits; ``n_left_here`` is written.
 
     threads : Threads; table : BinTable; nodes : NodeStore; categories : CategorySplits or None
     buffers : RowBuffers; batch : Batch

@@ -297,6 +297,7 @@ def next_level(n_threads, growth):
         open_batch(growth)
     if step == SEARCH:
         settle_level(growth)
+    if step >= SEARCH:
         _choose_level(nodes, batch)
         if state[N_DIVIDED] > 0:
             cut_rows(n_threads, nodes, batch)

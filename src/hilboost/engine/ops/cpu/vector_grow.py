@@ -34,8 +34,6 @@ from hilboost.engine.ops.cpu.nodes import (
     END,
     LEFT,
     MISSING_LEFT,
-    N_LEFT,
-    N_LEFT_HERE,
     N_ROWS,
     NODE,
     RIGHT,
@@ -272,9 +270,7 @@ def _settle(node, growth):
 @inner
 def _open(node, growth):
     """Open the children of a node that was divided, and weigh them."""
-    control = growth.nodes.control
-    control[N_LEFT_HERE] = control[N_LEFT] = growth.batch.n_left[0]
-    open_children(growth.nodes)
+    open_children(node, growth.batch.n_left_here[0], growth.batch.n_left[0], growth.nodes)
     left, right = growth.nodes.fields[node, LEFT], growth.nodes.fields[node, RIGHT]
     _weigh(left, growth)
     _weigh(right, growth)
