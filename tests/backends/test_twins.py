@@ -67,7 +67,6 @@ SEEDS = range(4)
 ELSEWHERE = {
     "grow", "grow_separate_trees", "grow_one_by_one", "partition_nodes", "inherit",
     "search_columns", "best_of_parts", "settle_split", "choose_batch",
-    "scan", "scan_pairs", "scan_channels",
     "score", "find_unexpected", "write_root", "add", "subtract",
     "flag_rows", "move_rows", "flag_level_rows", "pack_gradients", "pack_one", "packed_sums",
     "grow_vector", "sum_rows", "set_priority", "value_ranges",

@@ -21,7 +21,7 @@ from hilboost.engine.leaves import as_tree
 from hilboost.engine.ops.cpu.batch import DONE, STEP
 from hilboost.engine.ops.cpu.binned_leaves import block_scratch, empty_forest
 from hilboost.engine.ops.cpu.category_splits import SET_WORDS, CategorySplits
-from hilboost.engine.ops.cpu.fixed_point import Layout, TreeGradients
+from hilboost.engine.ops.cpu.fixed_point import Layout, WeightedGradients
 from hilboost.engine.ops.cpu.growth import Growth
 from hilboost.engine.ops.cpu.leaves import LeafRule
 from hilboost.engine.ops.cpu.nodes import GrownTree, GrownTrees, empty_trees
@@ -150,7 +150,7 @@ def _grower(
     settings: TreeSettings, data: TreeData, space: TreeBuffers, stage: SeparateTrees
 ) -> TreeGrower:
     """Return what a thread grows trees with: the same for all trees of a table and a layout."""
-    packing, weights = stage.layout.packing, stage.weights
+    packing, weights = stage.layout.packing, stage.learned.weights
     width = stage.layout.width(1, weighted=len(weights) > 0)
     max_weight = float(weights.max()) if len(weights) else 1.0
     layout = packing[:-1], width, max_weight, len(stage.offsets) > 0
@@ -236,9 +236,7 @@ def _stage(data: TreeData, gradients: Gradients, sample: RowSample) -> SeparateT
         total = float(rounded(sum_of(weights if sample.rows is None else weights[rows])))
     curved, of_probabilities = hessian.shape[2] > 0, structure.of_probabilities
     return SeparateTrees(
-        learned=TreeGradients(negative, hessian, whole, structure.logistic),
-        weights=weights,
-        rows=rows,
+        learned=WeightedGradients(negative, hessian, weights, rows, whole, structure.logistic),
         offsets=offsets_of(data.order),
         layout=layout_of(curved, of_probabilities, total, whole, m),
         draws=_no_draws(0, 0),

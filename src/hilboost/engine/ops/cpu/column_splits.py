@@ -18,7 +18,7 @@ from hilboost.engine.ops.cpu.criterion import (
     score_of_value,
     split_gain,
 )
-from hilboost.engine.ops.cpu.packing import unpack, weight_of
+from hilboost.engine.ops.cpu.packing import count_bits, unpack, weight_of
 
 NO_GAIN = -np.inf
 _MAGNITUDE = 0x7FFF_FFFF_FFFF_FFFF
@@ -46,6 +46,15 @@ class Column(NamedTuple):
     n_values: int
     n_bins: int
     number: int = 0  # of the column
+
+
+class Cuts(NamedTuple):
+    """Some cuts of a column."""
+
+    missing_left: int  # the side of missing values
+    last: int  # so many of the first bins may go left
+    beyond: bool  # whether the last cut divides missing values from all others: they have no order
+    direction: int  # in which the values of both sides must not fall
 
 
 class ScanScratch(NamedTuple):
@@ -85,30 +94,27 @@ def score_in_bounds(left, left_weight, right, right_weight, packing, limits, dir
 
 
 @inner
-def _bound_gains(n_cuts, n_ordered, total, rules, direction, bounds, scratch):
-    """Gains of the same cuts where values have bounds, and must not fall in ``direction``.
-
-    Cuts from ``n_ordered`` on divide missing values from all others, which have no order.
-    """
+def _bound_gains(counts, n_cuts, totals, bounds, rules, cuts, scratch):
+    """Gains of the same cuts where values have bounds, and must not fall in a direction."""
     keep_apart()
-    if bounds.shape[0] == 0:
-        return
     packing, sums, gains = rules.packing, scratch.sums, scratch.gains
-    limits = LeafLimits(rules.limits.l2, bounds[0, 0], bounds[1, 0])
-    mask, count_step = packing.count_mask, packing.count_step
-    _, parent = bounded_score(total, (total & mask) * count_step, packing, limits)
+    limits, step = LeafLimits(rules.limits.l2, bounds[0, 0], bounds[1, 0]), packing.count_step
+    total, n_all = totals[0], count_bits(totals, packing)
+    _, parent = bounded_score(total, n_all * step, packing, limits)
     for b in range(n_cuts):
         if gains[b] == NO_GAIN:
             continue
-        asked, left, right = direction if b < n_ordered else 0, sums[b], total - sums[b]
-        n_left, n_right = (left & mask) * count_step, (right & mask) * count_step
-        sides = score_in_bounds(left, n_left, right, n_right, packing, limits, asked)
-        gains[b] = split_gain(sides, parent, n_left, n_right)
+        left = sums[b]
+        n_left = (left & packing.count_mask) if counts is None else counts[b]
+        on_left, on_right = n_left * step, (n_all - n_left) * step
+        asked = 0 if cuts.beyond and b == n_cuts - 1 else cuts.direction
+        sides = score_in_bounds(left, on_left, total - left, on_right, packing, limits, asked)
+        gains[b] = split_gain(sides, parent, on_left, on_right)
 
 
 @inner
-def fill_gains(counts, n_cuts, total, total_count, rules, scratch):
-    """Gains of all cuts of a column from the running sums of its bins, both in ``scratch``.
+def _fill_gains(counts, n_cuts, totals, rules, scratch):
+    """Gains of cuts of a column of one output from the running sums of its bins.
 
     Straight-line arithmetic over a short array, which the compiler turns into vector code; a cut
     that is not allowed gets ``NO_GAIN``.  ``counts`` (n_cuts,) is ``None`` where the packed sums
@@ -117,10 +123,11 @@ def fill_gains(counts, n_cuts, total, total_count, rules, scratch):
     packing, limits, sums, gains = rules.packing, rules.limits, scratch.sums, scratch.gains
     l2, min_count, min_hessian = limits.l2, limits.min_count, limits.min_hessian
     gradient_step, hessian_step = packing.steps[0], packing.steps[1]
+    total = totals[0]
     parent, _, _ = score(total, packing, l2)
     # Counts and hessians are multiples of powers of two: their differences are exact.
     _, all_hessian, count = unpack(total, packing)
-    all_count = np.float64(count if counts is None else total_count)
+    all_count = np.float64(count if counts is None else totals[1])
     for b in range(n_cuts):
         left = sums[b]
         left_count = np.float64((left & packing.count_mask) if counts is None else counts[b])
@@ -147,161 +154,76 @@ def fill_gains(counts, n_cuts, total, total_count, rules, scratch):
 
 
 @inner
-def sum_bins(bins, last, left, sums):
-    """Running sums from ``left`` on over the first ``last`` bins; how many of these hold rows.
+def _sum_bins(cells, cuts, sums, counts):
+    """Running sums over the first bins, which begin with missing values on the left; how many.
 
-    Bins without rows are squeezed out: small nodes have few others.
+    Bins without rows are squeezed out: small nodes have few others.  ``counts`` is ``None`` where
+    the packed sums hold the counts.
     """
-    n_cuts = np.int64(0)
-    for b in range(last):
-        here = bins[b]
+    left, left_count, n_cuts = np.int64(0), np.int64(0), np.int64(0)
+    if cuts.missing_left:
+        n_cuts = np.int64(1)
+        left = sums[0] = cells[cells.shape[0] - (1 if counts is None else 2)]
+        if counts is not None:
+            left_count = counts[0] = cells[cells.shape[0] - 1]
+    for b in range(cuts.last):
+        here = cells[b] if counts is None else cells[2 * b]
+        held = here
+        if counts is not None:
+            held |= cells[2 * b + 1]
+            left_count += cells[2 * b + 1]
+            counts[n_cuts] = left_count
         left += here
         sums[n_cuts] = left
-        n_cuts += np.int64(here != 0)
+        n_cuts += np.int64(held != 0)
     return n_cuts
 
 
 @inner
-def sum_pairs(cells, last, sums, counts):
-    """The same for a channel of packed gradients and one of counts, from ``sums[0]`` on."""
-    left, left_count, n_cuts = sums[0], counts[0], np.int64(0)
-    for b in range(last):
-        here, rows = cells[2 * b], cells[2 * b + 1]
-        left += here
-        left_count += rows
-        sums[n_cuts] = left
-        counts[n_cuts] = left_count
-        n_cuts += np.int64((here | rows) != 0)
-    return n_cuts
-
-
-@inner
-def place_of(cut, column):
-    """The bin of a cut of a column with one channel: the bin ``cut`` of those that hold rows.
+def place_of(cut, column, totals, n_outputs):
+    """The bin of a cut: the one that is so many of those that hold rows, from 1 on.
 
     Without a branch on the bins, whose outcome the processor could not foresee.
     """
-    bins = column.histogram[column.base : column.base + column.n_values]
-    n_so_far, place = np.int64(0), np.int64(0)
-    for b in range(bins.shape[0]):
-        n_so_far += np.int64(bins[b] != 0)
-        place += np.int64(n_so_far <= cut)
+    n_channels = np.int64(1) if n_outputs is None else totals.shape[0]
+    first, n_so_far, place = column.base * n_channels, np.int64(0), np.int64(0)
+    cells = column.histogram[first : first + column.n_values * n_channels]
+    for b in range(column.n_values):
+        n_so_far += np.int64(not is_empty(cells, b * n_channels, n_channels))
+        place += np.int64(n_so_far < cut)
     return place
 
 
 @tiny
-def _rank(gain):
-    """A gain as an integer of the same order; NaN is no gain."""
-    bits = float_bits(gain + 0.0 if gain == gain else NO_GAIN)
-    return bits ^ ((bits >> 63) & _MAGNITUDE)
+def _whole_vectors(n_cuts):
+    """Gains are computed and compared in whole vectors: others than those of cuts are none."""
+    return (n_cuts + 7) & ~7
 
 
 @inner
-def _largest_rank(gains, n_cuts, ranks):
-    """The largest rank of a gain, in vector code: records in a loop are hard to foresee.
-
-    ranks : (n_bins,) int64, written
-    """
-    largest = np.int64(-_MAGNITUDE)
-    for i in range(n_cuts):
-        ranks[i] = _rank(gains[i])
-        largest = max(largest, ranks[i])
-    return largest
-
-
-@tiny
-def _first_place(number, numbers):
-    """Where a number is found first."""
-    place = np.int64(0)
-    while numbers[place] != number:
-        place += 1
-    return place
-
-
-@compiled
-def scan(column, total, rules, direction, bounds, least, scratch):
-    """Best split of a column with one channel.
-
-    ``bounds``: (2, 1) float64, least and greatest value below the node, or (0, 0) without bounds:
-    ``None`` where no node has any.
-
-    Returns
-    -------
-    gain, cut, missing_left
-        The number of the cut among the bins that hold rows, see :func:`place_of`.  ``gain`` is
-        ``NO_GAIN`` where no split is found; the first of equal cuts wins.
-    """
-    best_rank, best_gain = _rank(least), NO_GAIN
-    best_cut, best_left = np.int64(-1), np.int64(0)
-    gains = scratch.gains
-    n_values = column.n_values
-    bins = column.histogram[column.base : column.base + column.n_bins]
-    missing = bins[column.n_bins - 1]
-    directions = 2 if missing != 0 else 1
-    for missing_left in range(directions):
-        # Missing against all the rest is one more place to cut.
-        last = n_values if (directions == 2 and missing_left == 0) else n_values - 1
-        n_cuts = sum_bins(bins, last, missing if missing_left else np.int64(0), scratch.sums)
-        n_filled = (n_cuts + 7) & ~7  # whole vectors: a cut with nothing on its right has no gain
-        for i in range(n_cuts, n_filled):
-            scratch.sums[i] = total
-        fill_gains(None, n_filled, total, np.int64(0), rules, scratch)
-        if bounds is not None:
-            n_ordered = n_cuts - np.int64(last == n_values)
-            _bound_gains(n_cuts, n_ordered, total, rules, direction, bounds, scratch)
-        # The place is looked for in few columns: most have no better gain than those before.
-        largest = _largest_rank(gains, n_filled, scratch.sums)
-        if largest > best_rank:
-            best_rank, best_left = largest, np.int64(missing_left)
-            best_cut = _first_place(largest, scratch.sums)
-            best_gain = gains[best_cut]
-    if best_cut < 0:
-        return NO_GAIN, np.int64(0), np.int64(0)
-    return best_gain, best_cut, best_left
-
-
-@compiled
-def scan_pairs(column, totals, rules, least, scratch):
-    """Best split of a column of one output whose counts have a channel of their own.
-
-    Arguments as in :func:`scan`, with ``totals`` (2,) int64 and without bounds.  The cut is a bin.
-    """
-    best_rank, best_gain = _rank(least), NO_GAIN
-    best_bin, best_left = np.int64(0), np.int64(0)
-    gains, sums, counts, n_values = scratch.gains, scratch.sums, scratch.places, column.n_values
-    cells = column.histogram[2 * column.base : 2 * (column.base + column.n_bins)]
-    missing = 2 * (column.n_bins - 1)
-    directions = 2 if (cells[missing] | cells[missing + 1]) != 0 else 1
-    for missing_left in range(directions):
-        last = n_values if (directions == 2 and missing_left == 0) else n_values - 1
-        sums[0] = cells[missing] if missing_left else np.int64(0)
-        counts[0] = cells[missing + 1] if missing_left else np.int64(0)
-        n_cuts = sum_pairs(cells, last, sums, counts)
-        fill_gains(counts, n_cuts, totals[0], totals[1], rules, scratch)
-        largest = _largest_rank(gains, n_cuts, sums)
-        if largest > best_rank:
-            cut = _first_place(largest, sums)
-            best_rank, best_gain, best_left = largest, gains[cut], np.int64(missing_left)
-            n_so_far, best_bin = np.int64(0), np.int64(-1)
-            while n_so_far <= cut:
-                best_bin += 1
-                n_so_far += np.int64((cells[2 * best_bin] | cells[2 * best_bin + 1]) != 0)
-    return best_gain, best_bin, best_left
+def _gains_of_one(cells, totals, counts, bounds, rules, cuts, scratch):
+    """Gains of cuts of one output."""
+    sums = scratch.sums
+    n_cuts = _sum_bins(cells, cuts, sums, counts)
+    for b in range(n_cuts, _whole_vectors(n_cuts)):  # nothing is on the right
+        sums[b] = totals[0]
+        if counts is not None:
+            counts[b] = totals[1]
+    _fill_gains(counts, _whole_vectors(n_cuts), totals, rules, scratch)
+    if bounds is not None and bounds.shape[0] > 0:
+        _bound_gains(counts, n_cuts, totals, bounds, rules, cuts, scratch)
+    return n_cuts
 
 
 @inner
 def score_channels(sums, n_outputs, packing, l2):
-    """The sums over outputs of scores and hessians, and the count."""
-    total_score, total_hessian, count = 0.0, 0.0, 0.0
+    """The sums over outputs of scores and hessians."""
+    total_score, total_hessian = 0.0, 0.0
     for k in range(n_outputs):
-        score_k, hessian, count_k = score(sums[k], packing, l2)
+        score_k, hessian, _ = score(sums[k], packing, l2)
         total_score += score_k
         total_hessian += hessian
-        if k == 0:
-            count = count_k
-    if sums.shape[0] > n_outputs:
-        count = sums[n_outputs] * packing.count_step
-    return total_score, total_hessian, count
+    return total_score, total_hessian
 
 
 @inner
@@ -357,41 +279,120 @@ def move_left(histogram, cell, totals, left, right):
     return some
 
 
-@compiled
-def scan_channels(column, totals, rules, direction, bounds, scratch):
-    """The same with several channels: one per output and, where needed, one for the count.
+@inner
+def _gain_of_cut(left, right, parent, n_outputs, bounds, rules, direction):
+    """Gain of a cut of several outputs from the sums of both sides, or ``NO_GAIN``."""
+    packing, limits = rules.packing, rules.limits
+    n_left, n_right = weight_of(left, packing), weight_of(right, packing)
+    if min(n_left, n_right) < limits.min_count or min(n_left, n_right) <= 0.0:
+        return NO_GAIN
+    left_score, left_hessian = score_channels(left, n_outputs, packing, limits.l2)
+    right_score, right_hessian = score_channels(right, n_outputs, packing, limits.l2)
+    if min(left_hessian, right_hessian) < limits.min_hessian:
+        return NO_GAIN
+    sides = left_score + right_score
+    if bounds is not None and bounds.shape[0] > 0:
+        sides = _bounded_sides(left, right, n_outputs, packing, limits.l2, direction, bounds)
+    return split_gain(sides, parent, n_left, n_right)
 
-    ``totals`` (n_channels,) int64; ``bounds`` (2, n_outputs) or (0, 0) float64, or ``None``.  The
-    gain is the sum over outputs, and ``min_hessian`` bounds the sum of their hessians.
-    """
+
+@inner
+def _gains_of_outputs(cells, totals, n_outputs, bounds, rules, cuts, scratch):
+    """Gains of cuts of several outputs; ``min_hessian`` bounds the sum of their hessians."""
     keep_apart()
-    best_gain, best_bin, best_left = NO_GAIN, 0, 0
-    n_channels, n_values, histogram = totals.shape[0], column.n_values, column.histogram
-    n_outputs, packing, limits = rules.n_outputs, rules.packing, rules.limits
-    l2, min_count, min_hessian = limits.l2, limits.min_count, limits.min_hessian
-    left, right = scratch.left, scratch.right
-    parent = _parent_score(totals, n_outputs, packing, l2, bounds)
+    n_channels, left, right, gains = totals.shape[0], scratch.left, scratch.right, scratch.gains
+    missing = cells.shape[0] - n_channels
+    for c in range(n_channels):
+        left[c] = cells[missing + c] if cuts.missing_left else 0
+        right[c] = totals[c] - left[c]
+    parent = _parent_score(totals, n_outputs, rules.packing, rules.limits.l2, bounds)
+    n_cuts = np.int64(0)
+    for b in range(-cuts.missing_left, cuts.last):
+        if b < 0 or move_left(cells, b * n_channels, totals, left, right):
+            direction = cuts.direction
+            if cuts.beyond and _same_channels(right, cells, missing):
+                direction = 0
+            gains[n_cuts] = _gain_of_cut(left, right, parent, n_outputs, bounds, rules, direction)
+            n_cuts += 1
+    for b in range(n_cuts, _whole_vectors(n_cuts)):
+        gains[b] = NO_GAIN
+    return n_cuts
+
+
+@inner
+def find_gains(column, totals, n_outputs, bounds, rules, cuts, scratch):
+    """Write the gains of the different cuts of a column: one after each bin that holds rows.
+
+    ``totals`` (n_channels,) int64; ``n_outputs`` of the rules; ``bounds`` (2, n_outputs) float64,
+    least and greatest values below the node, or (0, 0) without bounds: ``None`` where no node has
+    any.  ``scratch.gains`` is written, and the number of cuts returned; with missing values on the
+    left, the first cut is before all bins.
+    """
+    n_channels = np.int64(1) if n_outputs is None else totals.shape[0]
+    first = column.base * n_channels
+    cells = column.histogram[first : first + column.n_bins * n_channels]
+    if n_outputs is None:
+        return _gains_of_one(cells, totals, None, bounds, rules, cuts, scratch)
+    if n_outputs == 1:
+        return _gains_of_one(cells, totals, scratch.places, bounds, rules, cuts, scratch)
+    return _gains_of_outputs(cells, totals, n_outputs, bounds, rules, cuts, scratch)
+
+
+@inner
+def scan(column, totals, n_outputs, bounds, rules, least, scratch):
+    """Best split of a column, arguments as in :func:`find_gains`.
+
+    Returns
+    -------
+    gain, cut, missing_left
+        The number of the cut, see :func:`place_of`.  ``gain`` is ``NO_GAIN`` where no split has a
+        larger gain than ``least``; the first of equal cuts wins.
+    """
+    n_channels = np.int64(1) if n_outputs is None else totals.shape[0]
+    best_rank, best_gain = _rank(least), NO_GAIN
+    best_cut, best_left, direction = np.int64(0), np.int64(0), np.int64(0)
+    if bounds is not None and rules.monotonic.shape[0] > 0:
+        direction = rules.monotonic[column.number]
     missing = (column.base + column.n_bins - 1) * n_channels
-    directions = 1 if is_empty(histogram, missing, n_channels) else 2
+    directions = 1 if is_empty(column.histogram, missing, n_channels) else 2
     for missing_left in range(directions):
-        for c in range(n_channels):
-            left[c] = histogram[missing + c] if missing_left else 0
-        last = n_values if (directions == 2 and missing_left == 0) else n_values - 1
-        for b in range(last):
-            if not move_left(histogram, (column.base + b) * n_channels, totals, left, right):
-                continue
-            left_score, left_hessian, left_weight = score_channels(left, n_outputs, packing, l2)
-            if left_weight < min_count or left_hessian < min_hessian:
-                continue
-            right_score, right_hessian, right_weight = score_channels(right, n_outputs, packing, l2)
-            if right_weight < min_count or right_hessian < min_hessian or right_weight <= 0:
-                break
-            sides = left_score + right_score
-            if bounds is not None and bounds.shape[0] > 0:
-                ordered = last < n_values or not _same_channels(right, histogram, missing)
-                asked = direction if ordered else 0
-                sides = _bounded_sides(left, right, n_outputs, packing, l2, asked, bounds)
-            gain = split_gain(sides, parent, left_weight, right_weight)
-            if gain > best_gain:
-                best_gain, best_bin, best_left = gain, b, missing_left
-    return best_gain, best_bin, best_left
+        beyond = directions == 2 and missing_left == 0
+        last = column.n_values if beyond else column.n_values - 1
+        cuts = Cuts(np.int64(missing_left), np.int64(last), beyond, direction)
+        n_cuts = find_gains(column, totals, n_outputs, bounds, rules, cuts, scratch)
+        # The place is looked for in few columns: most have no better gain than those before.
+        largest = _largest_rank(scratch.gains, _whole_vectors(n_cuts), scratch.sums)
+        if largest > best_rank:
+            best_rank, best_left = largest, np.int64(missing_left)
+            place = _first_place(largest, scratch.sums)
+            best_gain, best_cut = scratch.gains[place], place + 1 - missing_left
+    return best_gain, best_cut, best_left
+
+
+@tiny
+def _rank(gain):
+    """A gain as an integer of the same order; NaN is no gain."""
+    bits = float_bits(gain + 0.0 if gain == gain else NO_GAIN)
+    return bits ^ ((bits >> 63) & _MAGNITUDE)
+
+
+@inner
+def _largest_rank(gains, n_cuts, ranks):
+    """The largest rank of a gain, in vector code: records in a loop are hard to foresee.
+
+    ranks : (n_bins,) int64, written
+    """
+    largest = np.int64(-_MAGNITUDE)
+    for i in range(n_cuts):
+        ranks[i] = _rank(gains[i])
+        largest = max(largest, ranks[i])
+    return largest
+
+
+@tiny
+def _first_place(number, numbers):
+    """Where a number is found first."""
+    place = np.int64(0)
+    while numbers[place] != number:
+        place += 1
+    return place

@@ -38,16 +38,6 @@ class WeightedGradients(NamedTuple):
     logistic: bool = False  # whether ``hessians`` are the gradients, see :func:`curvature`
 
 
-class TreeGradients(NamedTuple):
-    """Gradients of the outputs of separate trees."""
-
-    gradients: NDArray[np.float64]  # (n_trees, n, 1) float64
-    hessians: NDArray[np.float64]  # (n_trees, n, 1) float64: (n_trees, n, 0) where constant
-    # whether weights are whole numbers, see :func:`~hilboost.backends.exact_sums.is_whole`
-    whole: bool
-    logistic: bool = False  # whether ``hessians`` are the gradients, see :func:`curvature`
-
-
 class Rounding(NamedTuple):
     """How numbers become integers."""
 

@@ -62,8 +62,8 @@ def _do_task(task, threads, series, stage, memory, grown, leaf_of_row):
             for k in range(n_outputs):
                 values = grown.values[place + 1 - n_outputs + k]
                 add_outputs(k, series, values, leaf_of_row[k], begin, end)
-        number, whole = place // n_outputs, stage.learned.whole
-        evaluate_rows(begin, end, thread, number, series, stage.weights, whole)
+        number, weights, whole = place // n_outputs, stage.learned.weights, stage.learned.whole
+        evaluate_rows(begin, end, thread, number, series, weights, whole)
     elif step == MEASURE:
         begin, end = share(memory.growth.buffers.flags.shape[0], task, n_tasks)
         measure(tree, begin, end, thread, stage, memory.scratch)
@@ -112,7 +112,7 @@ def _follow(threads, series, stage, memory, grown, leaf_of_row):
             number = (place + 1) // n_outputs
             if number >= series.n_fitted[0]:
                 return False
-            draw_rows(number, series.draws, stage.rows)
+            draw_rows(number, series.draws, stage.learned.rows)
         stage.next_tree[0] += 1
         clear_sums(memory.scratch)
         _cut(MEASURE, m, 1 + m // _ROWS_PER_TASK, batch)

@@ -24,7 +24,6 @@ from hilboost.engine.ops.cpu.binned_leaves import GrownForest, binned_leaves, no
 from hilboost.engine.ops.cpu.fixed_point import (
     Layout,
     Rounding,
-    TreeGradients,
     WeightedGradients,
     absolute_sums,
     factor_of,
@@ -62,10 +61,8 @@ class TreeDraws(NamedTuple):
 class SeparateTrees(NamedTuple):
     """Inputs from which the trees of one or several stages are grown."""
 
-    learned: TreeGradients  # of one stage
-    weights: NDArray[np.float64]  # (n,) float64: (0,) for ones
-    # (m,) uint32: the rows to learn from, which each stage of a series draws; (0,) for all
-    rows: NDArray[np.uint32]
+    # of one stage, with a first axis of trees; each stage of a series may draw the rows
+    learned: WeightedGradients
     # (n,) uint16: which row of its block is at each position of a sorted table; (0,) otherwise
     offsets: NDArray[np.uint16]
     layout: Layout  # of all trees but for the factors and the salt
@@ -106,8 +103,7 @@ class TreeMemory(NamedTuple):
 @inner
 def _learned_of(tree, stage):
     """Gradients, hessians and weights of the rows that a tree learns from."""
-    gradients, hessians, whole, logistic = stage.learned
-    weights, rows = stage.weights, stage.rows
+    gradients, hessians, weights, rows, whole, logistic = stage.learned
     return WeightedGradients(gradients[tree], hessians[tree], weights, rows, whole, logistic)
 
 
@@ -177,8 +173,8 @@ def pack(tree, place, begin, end, thread, stage, memory):
     rounding = _rounding_of(place, stage, packing.steps)
     rows, ordered = growth.buffers.rows[0], growth.buffers.ordered[0]
     for i in range(begin, end):
-        rows[i] = stage.rows[i] if stage.rows.shape[0] > 0 else i
-    if sums.shape[1] == 1 and stage.rows.shape[0] == 0 and stage.weights.shape[0] == 0:
+        rows[i] = learned.rows[i] if learned.rows.shape[0] > 0 else i
+    if sums.shape[1] == 1 and learned.rows.shape[0] == 0 and learned.weights.shape[0] == 0:
         pack_one(learned, packing, rounding, begin, end, ordered)
     else:
         pack_gradients(learned, packing, rounding, begin, end, growth.packed, ordered)
@@ -336,10 +332,10 @@ def grow_separate_trees(team, series, stage, memory, grown, leaf_of_row):
     Cost O(m d log(leaves)) for each tree, as :func:`~hilboost.engine.ops.cpu.grow.grow`.
     """
     stage, memory, grown = by_reference(stage), by_reference(memory), by_reference(grown)
-    weights, whole = stage.weights, stage.learned.whole
+    rows, weights, whole = stage.learned.rows, stage.learned.weights, stage.learned.whole
     evaluate_share(team, np.int64(-1), series, weights, whole)
     for number in range(series.n_stages):
-        if not begin_stage(team, number, series, stage.rows, stage.next_tree):
+        if not begin_stage(team, number, series, rows, stage.next_tree):
             return
         _grow_trees(number, series, stage, memory, grown, leaf_of_row)
         if evaluates(series) and not barrier(team):

@@ -18,8 +18,6 @@ from hilboost.engine.ops.cpu.column_splits import (
     is_empty,
     place_of,
     scan,
-    scan_channels,
-    scan_pairs,
 )
 from hilboost.engine.ops.cpu.fixed_point import in_64_bits
 from hilboost.engine.ops.cpu.histogram import STRIDE
@@ -151,22 +149,11 @@ def _on_levels(number, bounds, rules):
 
 @inner
 def _search_column(column, totals, n_outputs, bounds, rules, least, scratch):
-    """Best split of a column; one of no larger gain than ``least`` need not be found.
-
-    Its cut is that of :func:`scan` with one channel, except on levels, and a bin otherwise.
-    """
-    direction = np.int64(0)
-    if bounds is not None:
-        if _on_levels(column.number, bounds, rules):
-            gain, cut = scan_levels(column, totals, rules, bounds, scratch)
-            return gain, cut, np.int64(0)
-        if rules.monotonic.shape[0] > 0:
-            direction = rules.monotonic[column.number]
-    if n_outputs is None:
-        return scan(column, totals[0], rules, direction, bounds, least, scratch)
-    if n_outputs == 1 and (bounds is None or bounds.shape[0] == 0):
-        return scan_pairs(column, totals, rules, least, scratch)
-    return scan_channels(column, totals, rules, direction, bounds, scratch)
+    """Best split of a column; one of no larger gain than ``least`` need not be found."""
+    if bounds is not None and _on_levels(column.number, bounds, rules):
+        gain, cut = scan_levels(column, totals, rules, bounds, scratch)
+        return gain, cut, np.int64(0)
+    return scan(column, totals, n_outputs, bounds, rules, least, scratch)
 
 
 @compiled
@@ -184,12 +171,12 @@ def search_columns(first, last, node, drawn, growth, scratch):
             continue
         column = _column_of_node(node, f, not _on_levels(f, bounds, rules), growth, scratch)
         n_outputs = rules.n_outputs
-        found = _search_column(column, totals, n_outputs, bounds, rules, best, scratch)
-        gain, cut, left = found
+        gain, cut, left = _search_column(column, totals, n_outputs, bounds, rules, best, scratch)
         if gain > best:
             best, best_column, best_cut, best_left = gain, f, cut, left
-    if rules.n_outputs is None and best > NO_GAIN and not _on_levels(best_column, bounds, rules):
-        best_cut = place_of(best_cut, _column_of_node(node, best_column, False, growth, scratch))
+    if best > NO_GAIN and not _on_levels(best_column, bounds, rules):
+        column = _column_of_node(node, best_column, False, growth, scratch)
+        best_cut = place_of(best_cut, column, totals, rules.n_outputs)
     return best, best_column, best_cut, best_left
 
 

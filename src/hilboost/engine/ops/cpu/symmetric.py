@@ -30,18 +30,8 @@ from hilboost.engine.ops.cpu.batch import (
     WORK,
     n_tasks_of,
 )
-from hilboost.engine.ops.cpu.column_splits import (
-    NO_GAIN,
-    fill_gains,
-    is_empty,
-    move_left,
-    score_channels,
-    sum_bins,
-    sum_pairs,
-)
-from hilboost.engine.ops.cpu.criterion import split_gain
+from hilboost.engine.ops.cpu.column_splits import NO_GAIN, Cuts, find_gains, is_empty
 from hilboost.engine.ops.cpu.growth import begin_with_root, cut_columns, open_batch
-from hilboost.engine.ops.cpu.histogram import STRIDE
 from hilboost.engine.ops.cpu.node_histogram import complete_columns, cut_sums
 from hilboost.engine.ops.cpu.nodes import (
     BIN,
@@ -72,70 +62,12 @@ def _note_open(nodes, batch, limits):
 
 
 @inner
-def _number_of(n_outputs):
-    """The number of outputs, which the rules of trees with one channel leave out."""
-    if n_outputs is None:
-        return np.int64(1)
-    return n_outputs
-
-
-@inner
-def _gain_of_channels(left, right, totals, rules):
-    """Gain of one cut of a node with several channels, ``NO_GAIN`` if it is not allowed."""
-    n_outputs, packing, limits = _number_of(rules.n_outputs), rules.packing, rules.limits
-    parent, _, _ = score_channels(totals, n_outputs, packing, limits.l2)
-    on_left, left_hessian, left_weight = score_channels(left, n_outputs, packing, limits.l2)
-    on_right, right_hessian, right_weight = score_channels(right, n_outputs, packing, limits.l2)
-    smallest = min(left_weight, right_weight)
-    if smallest < limits.min_count or smallest <= 0.0:
-        return NO_GAIN
-    if min(left_hessian, right_hessian) < limits.min_hessian:
-        return NO_GAIN
-    return split_gain(on_left + on_right, parent, left_weight, right_weight)
-
-
-@inner
-def _fill_gains(n_cuts, totals, rules, scratch):
-    """Gains of cuts of a node with one output, by the sums of their left sides in ``scratch``."""
-    if totals.shape[0] == 1:
-        fill_gains(None, n_cuts, totals[0], np.int64(0), rules, scratch)
-    else:
-        fill_gains(scratch.sums[STRIDE:], n_cuts, totals[0], totals[1], rules, scratch)
-
-
-@inner
-def _find_gains(column, totals, missing_left, last, rules, scratch):
-    """Gains of the cuts of a node that differ: one before all bins, and one at each with rows."""
-    keep_inside()
-    n_channels, first, left = totals.shape[0], column.base * totals.shape[0], scratch.left
-    cells = column.histogram[first : first + column.n_bins * n_channels]
-    for c in range(n_channels):
-        left[c] = cells[(column.n_bins - 1) * n_channels + c] if missing_left else 0
-        scratch.right[c] = totals[c] - left[c]
-    if _number_of(rules.n_outputs) == 1:
-        sums, counts = scratch.sums, scratch.sums[STRIDE:]
-        sums[0] = sums[1] = left[0]
-        if n_channels == 1:
-            n_cuts = sum_bins(cells, last, left[0], sums[1:])
-        else:
-            counts[0] = counts[1] = left[1]
-            n_cuts = sum_pairs(cells, last, sums[1:], counts[1:])
-        _fill_gains(n_cuts + 1, totals, rules, scratch)
-        return
-    n_cuts = np.int64(0)
-    for b in range(-1, last):
-        if b < 0 or move_left(cells, b * n_channels, totals, left, scratch.right):
-            scratch.gains[n_cuts] = _gain_of_channels(left, scratch.right, totals, rules)
-            n_cuts += 1
-
-
-@inner
-def _add_gains(column, n_channels, last, scratch, summed):
+def _add_gains(column, n_channels, cuts, scratch, summed):
     """Add the gains of a node to the gains of all cuts, each from its place to the next one."""
-    cut = np.int64(0)
-    for b in range(last):
+    cut = cuts.missing_left - 1
+    for b in range(cuts.last):
         cut += np.int64(not is_empty(column.histogram, (column.base + b) * n_channels, n_channels))
-        if scratch.gains[cut] > NO_GAIN:
+        if cut >= 0 and scratch.gains[cut] > NO_GAIN:
             summed[b] += scratch.gains[cut]
 
 
@@ -179,13 +111,14 @@ def _search_column(number, growth, scratch, summed):
     for missing_left in range(directions):
         beyond = directions == 2 and missing_left == 0
         last = n_values if beyond else n_values - 1
+        cuts = Cuts(np.int64(missing_left), np.int64(last), beyond, np.int64(0))
         for b in range(last):
             summed[b] = 0.0
         for i in range(batch.state[N_DIVIDED]):
             node = batch.divided[i]
             column, totals = column_of(node, number, growth), growth.sums.totals[node]
-            _find_gains(column, totals, missing_left, last, rules, scratch)
-            _add_gains(column, totals.shape[0], last, scratch, summed)
+            find_gains(column, totals, rules.n_outputs, None, rules, cuts, scratch)
+            _add_gains(column, totals.shape[0], cuts, scratch, summed)
         gain, cut = _best_cut(summed, last, beyond)
         if gain > best:
             best, best_cut, best_left = gain, cut, np.int64(missing_left)
@@ -213,24 +146,11 @@ def search_levels(task, threads, growth, summed):
 
 
 @inner
-def _gain_of_cut(node, growth, scratch):
-    """Gain of the cut of which the left sums of a node have been found."""
-    totals, left = growth.sums.totals[node], growth.sums.left_totals[node]
-    rules = by_reference(growth.rules)
-    if _number_of(rules.n_outputs) == 1:
-        scratch.sums[0], scratch.sums[STRIDE] = left[0], left[left.shape[0] - 1]
-        _fill_gains(1, totals, rules, scratch)
-        return scratch.gains[0]
-    for c in range(totals.shape[0]):
-        scratch.right[c] = totals[c] - left[c]
-    return _gain_of_channels(left, scratch.right, totals, rules)
-
-
-@inner
 def settle_level(growth):
     """Note the split of every open node of the level, if the best cut is good enough."""
     keep_apart()
-    nodes, sums, rules, batch = growth.nodes, growth.sums, growth.rules, growth.batch
+    nodes, sums, batch = growth.nodes, growth.sums, growth.batch
+    rules = by_reference(growth.rules)
     scratch, n_tasks = scan_scratch(growth.scratch, 0), n_tasks_of(batch)
     gain, number, cut, missing_left = best_of_parts(
         batch.gains[:n_tasks, 0], batch.splits[:n_tasks, 0]
@@ -246,10 +166,13 @@ def settle_level(growth):
             on_both += count_bits(sums.totals[node], rules.packing)
         if not _has_missing(number, growth):
             missing_left = np.int64(2 * on_left >= on_both)
+    cuts = Cuts(missing_left, cut + 1, False, np.int64(0))
     for i in range(batch.state[N_DIVIDED]):
         node, own = batch.divided[i], NO_GAIN
         if accepted:
-            own = _gain_of_cut(node, growth, scratch)
+            column, totals = column_of(node, number, growth), sums.totals[node]
+            n_cuts = find_gains(column, totals, rules.n_outputs, None, rules, cuts, scratch)
+            own = scratch.gains[n_cuts - 1] if n_cuts > 0 else NO_GAIN
         nodes.gains[node] = max(own, 0.0) if own > NO_GAIN else NO_GAIN
         if own > NO_GAIN:
             nodes.fields[node, COLUMN], nodes.fields[node, BIN] = number, cut

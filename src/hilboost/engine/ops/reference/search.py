@@ -26,6 +26,7 @@ from hilboost.engine.ops.reference.criterion import (
 )
 
 Sums = NDArray[np.int64]
+_NOWHERE = np.zeros(0)  # no directions
 
 
 def search(growth: Growth, nodes: NDArray[np.int64], columns: NDArray[np.uint8]) -> None:
@@ -68,7 +69,8 @@ def _search_together(growth: Growth, nodes: NDArray[np.int64], drawn: NDArray[np
             beyond = has_missing and not missing_left
             last = by_bin.shape[1] - 1 if beyond else by_bin.shape[1] - 2
             left = by_bin[:, :last].cumsum(axis=1) + missing_left * by_bin[:, -1:]
-            gains = _gains_of_level(left, totals, rules)
+            pairs = zip(left, totals, strict=True)
+            gains = [_gains(one, total, rules, _NOWHERE, None) for one, total in pairs]
             summed = np.zeros(last)
             for of_node in gains:  # in this order, as sums are rounded
                 summed += np.where(of_node > NO_GAIN, of_node, 0.0)
@@ -80,22 +82,14 @@ def _search_together(growth: Growth, nodes: NDArray[np.int64], drawn: NDArray[np
                 if not has_missing:
                     on_left = _counts(left[:, cut], rules).sum()
                     side = int(2 * on_left >= _counts(totals, rules).sum())
-                best, chosen = summed[cut], (gains[:, cut], left[:, cut], [column, cut, side])
+                own = np.array(gains)[:, cut]
+                best, chosen = summed[cut], (own, left[:, cut], [column, cut, side])
     growth.nodes.gains[nodes] = NO_GAIN
     if chosen is not None and best >= rules.limits.min_gain:
         gain, growth.sums.left_totals[nodes], split = chosen
         allowed = gain > NO_GAIN
         growth.nodes.gains[nodes[allowed]] = np.maximum(gain[allowed], 0.0)
         growth.nodes.fields[nodes[allowed][:, None], [COLUMN, BIN, MISSING_LEFT]] = split
-
-
-def _gains_of_level(left: Sums, totals: Sums, rules: SplitRules) -> Floats:
-    """Gains of the cuts of each node, by the sums of their left sides, (n_nodes, n_cuts, ...)."""
-    gains = np.empty(left.shape[:2])
-    for k, of_node in enumerate(left):
-        gains[k] = _gains(of_node, totals[k], rules, np.zeros(0), None)
-        gains[k, _counts(of_node, rules) <= 0] = NO_GAIN
-    return gains
 
 
 class _Split(NamedTuple):
@@ -166,11 +160,10 @@ def _gains(
     parts = [[_unpack(sums[:, k], packing) for k in range(n_outputs)] for sums in (left, right)]
     parent = [_unpack(totals[k : k + 1], packing) for k in range(n_outputs)]
     hessians = [sum(h for _, h in part) for part in parts]
-    allowed = (smallest >= limits.min_count) & (right_c > 0)
+    allowed = (smallest >= limits.min_count) & (smallest > 0)
     allowed &= np.minimum(hessians[0], hessians[1]) >= limits.min_hessian
-    if len(totals) == 1 or (len(totals) == 2 and n_outputs == 1 and bounds is None):
+    if n_outputs == 1:
         sides = score_of_sides(parts[0][0], parts[1][0], l2)
-        allowed &= smallest > 0
         gains = split_gain(sides, leaf_score(*parent[0], l2), left_c, right_c)
     else:
         left_score, right_score, of_node = (
