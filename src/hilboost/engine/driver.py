@@ -90,7 +90,7 @@ class Operations(Protocol):
         """
 
     def walk(self, growth: Growth, tree: GrownTree, leaf_of_row: NDArray[np.int32]) -> None:
-        """Find the leaves of the rows that are marked with -1."""
+        """Write the leaf of each row that is marked with -1: of all, unless rows are in order."""
 
 
 _MANY_LEAVES = 64

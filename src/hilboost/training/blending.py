@@ -155,9 +155,10 @@ class HeldOutOutputs:
         The gain of each row is that of weights fitted to other rows: those fitted to the row itself
         look better than they are if there are few rows.  Each part of the rows is judged by the
         others, and few rows are divided into more parts, as half of them determine no weights.
-        The error of a mean is large if a few rows have large losses.  The gain counts as certain,
-        too, if losses decrease that are bounded: their tanh in units of the loss of a constant.
-        Of squared errors, only those that are left make the weights uncertain.
+        A few rows with large losses make the standard error of a mean gain large.  It is therefore
+        computed for bounded losses, too, the tanh of the losses in units of that of a constant, and
+        the smaller error relative to its gain counts.  Of squared errors, only those that are left
+        make the weights uncertain.
         """
         each = (one._blend() for one in self.each_target)
         weights, gains, errors, losses, of_weight = zip(*each, strict=True)

@@ -112,7 +112,7 @@ def start_step(step, n_items, work, batch):
 
 @tiny
 def n_threads_worth(batch, n_threads):
-    """How many threads a step is worth; whether threads that sleep are waked for it."""
+    """Return one or all threads for a step, and how many that sleep are woken for it."""
     work = batch.state[WORK]
     if n_threads == 1 or work < _WORTH_SHARING or n_tasks_of(batch) < 2:
         return 1, 0

@@ -29,7 +29,7 @@ class LeafLimits(NamedTuple):
 def leaf_value(gradient, hessian, weight, limits):
     """The Newton step, 0 where the hessians vanish, or the bound that it exceeds.
 
-    The weight of the rows does not matter to this value; it may to another one.
+    It does not depend on the weight of the rows; another rule may.
     """
     bottom = hessian + limits.l2
     return min(max(gradient / bottom if bottom > 0.0 else 0.0, limits.lower), limits.upper)
@@ -70,7 +70,7 @@ def score_of_sides(left_gradient, left_hessian, right_gradient, right_hessian, l
 def split_gain(sides, parent, left_weight, right_weight):
     """The gain of a split from the sum of both sides' scores and the score of the node.
 
-    The weights of the rows of both sides do not matter to this gain; they may to another one.
+    It does not depend on the weights of the rows of both sides; another criterion may.
     """
     return sides - parent
 
