@@ -131,7 +131,7 @@ def grow_tree(
 
 
 def _divide(growth: Growth, operations: Operations, share: RowShare | None, counted: bool) -> None:
-    """Divide the rows of the nodes of a batch, and count those of all workers that go left."""
+    """Divide the rows of the nodes of a batch, and count the rows of all workers on the left."""
     batch = growth.batch
     n, nodes = batch.state[N_DIVIDED], batch.divided[: batch.state[N_DIVIDED]].copy()
     here = n_left = operations.partition(growth, nodes)

@@ -246,7 +246,7 @@ class KernelTrial:
         return self._run.team.map(lambda k: self._trees_of(k, n_stages), members)
 
     def _trees_of(self, member: int, n_stages: int | None = None) -> Floats:
-        """The same of one member; stages are added to those of the last look at fewer."""
+        """The same of one member; only stages after the last look at fewer are added."""
         stages, (X, _) = self._state.members[member].stages[:n_stages], self._held[member]
         start, known = self._recipe.initial_raw, self._raw_of_trees[member]
         before = max((n for n in known if n <= len(stages)), default=0)

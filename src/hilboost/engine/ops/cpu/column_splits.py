@@ -196,7 +196,7 @@ def place_of(cut, column, totals, n_outputs):
 
 @tiny
 def _whole_vectors(n_cuts):
-    """Gains are computed and compared in whole vectors: others than those of cuts are none."""
+    """Gains are computed and compared in whole vectors, in which bins without a cut have none."""
     return (n_cuts + 7) & ~7
 
 
