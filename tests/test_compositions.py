@@ -43,6 +43,7 @@ from hilboost.core.gradients import Gradients
 from hilboost.losses import DistributionLoss
 from hilboost.losses.registry import (
     classification_losses,
+    distance_losses,
     ranking_losses,
     regression_losses,
     survival_losses,
@@ -122,6 +123,14 @@ STAGES = {
     name: {"stages": name} | ({} if name == "full" else {"n_basis": 10})
     for name in ("full", "sparse", "block")
 }
+_LOSSES = {"regression": regression_losses(), "classes": classification_losses()}
+BY_NAME = {  # what "every name" stands for, by the title of the table and the kind of the row
+    "Losses and learners": _LOSSES | {"ranking": ranking_losses(), "survival": survival_losses()},
+    "Losses and kernel machines": _LOSSES,
+    "Kernels": {"": kernels.KERNEL_NAMES},
+    "Output spaces": {"": OUTPUT_NAMES},
+    "Losses of the distance in an output space": {"": distance_losses()},
+}
 KERNELS = {
     **{name: kernels.as_kernel(name) for name in kernels.KERNEL_NAMES},
     "precomputed": kernels.Precomputed(X @ X.T),
@@ -132,7 +141,7 @@ KERNELS = {
     "function": kernels.CallableKernel(quadratic),
 }
 DISTANCES = {
-    **{name: name for name in ("squared_error", "huber", "absolute_error", "quantile")},
+    **{name: name for name in (*distance_losses(), "quantile")},
     "own": Cauchy(),
 }
 
@@ -211,22 +220,12 @@ def kernels_and_machines(row, column):
 
 
 def spaces_and_learners(row, column):
-    draw = {
-        "linear": "vectors",
-        "gaussian": "kernel",
-        "graph": "graphs",
-        "label_set": "label_sets",
-        "ranking": "rankings-kemeny",
-        "distribution": "distributions",
-        "composition": "compositions",
-        "positive_matrix": "spd_matrices",
-        "string": "strings",
-    }.get(row)
     rng = np.random.default_rng(1)
     if row == "precomputed":
         labels = X @ X.T
     else:
-        labels = next(case for case in OUTPUTS if case.id.startswith(draw)).draw(rng, N)
+        space = type(OUTPUT_NAMES[row]())
+        labels = next(case for case in OUTPUTS if type(case.make()) is space).draw(rng, N)
     if column in ("forest", "single tree"):
         kinds = {"forest": OutputKernelForestRegressor, "single tree": OutputKernelTreeRegressor}
         more = {"n_estimators": 3} if column == "forest" else {}
@@ -384,20 +383,34 @@ def _table(title):
     section = PAGE.read_text(encoding="utf-8").split(f"\n## {title}\n")[1].split("\n## ")[0]
     lines = [line.split("|")[1:-1] for line in section.splitlines() if line.startswith("|")]
     header, _, *body = [[cell.strip() for cell in line] for line in lines]
+    rows = _with_all_names([_names(row[0]) for row in body], BY_NAME.get(title, {}))
     cells = {
         (name, column): cell
-        for row in body
-        for name in _names(row[0])
+        for names, row in zip(rows, body, strict=True)
+        for name in names
         for column, cell in zip(header[1:], row[1:], strict=True)
     }
     quotations = dict(re.findall(r"^(\d+)\. [^\n]*?\"(.+?)\"", section, flags=re.M))
-    return [name for row in body for name in _names(row[0])], header[1:], cells, quotations
+    return [name for names in rows for name in names], header[1:], cells, quotations
 
 
 def _names(cell):
     """Each name of a row, with the kind before them: ``kind: first; second``."""
     kind, colon, names = cell.rpartition(": ")
     return [kind + colon + name for name in names.split("; ")]
+
+
+def _with_all_names(rows, by_name):
+    """Replace "every name" by all names of its kind, and "every other name" by those left."""
+    listed = {name for names in rows for name in names}
+
+    def all_names(name):
+        kind, colon, last = name.rpartition(": ")
+        if last not in ("every name", "every other name"):
+            return [name]
+        return sorted({kind + colon + one for one in by_name[kind]} - listed)
+
+    return [[one for name in names for one in all_names(name)] for names in rows]
 
 
 CELLS = [

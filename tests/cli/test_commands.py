@@ -25,6 +25,11 @@ from hilboost.losses.registry import (
 PICTURES = {"images_completed.png", "intervals.png", "outliers.png"}
 
 
+def in_words(names):
+    *others, last = sorted(names)
+    return f"{', '.join(others)} or {last}"
+
+
 @pytest.mark.parametrize("command", ["", *get_command(app).commands])
 def test_help(command):
     result = passed(*command.split(), "--help")
@@ -72,10 +77,7 @@ def test_help_lists_all_registered_names(command, names):
         ("fit --target", "Option '--target' requires an argument; see 'hilboost fit -h'."),
         ("fit --n-estimators many", "Invalid value for '--n-estimators'"),
         ("fit --family forest", "for '--family': 'forest' is not one of 'tree', 'kernel'; see"),
-        (
-            "export houses.model",
-            "'--format' (onnx, treelite or xgboost-json); see 'hilboost export",
-        ),
+        ("export houses.model", f"'--format' ({in_words(export_formats())}); see 'hilboost export"),
         ("predict", "'MODEL' (model file written by hilboost fit); see 'hilboost predict -h'."),
         ("polish houses.csv", "No such command 'polish'; see 'hilboost -h'."),
         ("--polish", "No such option: --polish; see 'hilboost -h'."),

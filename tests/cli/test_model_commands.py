@@ -237,7 +237,7 @@ def test_export_calls_the_function_of_the_format(model, monkeypatch):
     assert "'m.text'" in done("export", "model", "--format", "text", "--out", "m.text")
     assert calls == [("BoostingRegressor", Path("m.text"))]
     message = refused("export", "model", "--format", "pmml", "--out", "m", code=2)
-    assert "onnx, text, treelite, xgboost-json" in message
+    assert ", ".join(sorted(formats)) in message
 
 
 @pytest.mark.parametrize("name", ["houses.parquet", "houses.pq", "houses.csv.gz"])
