@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY
 from functools import partial
 from numbers import Real
+from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Self
 
 from sklearn.utils._param_validation import Interval
@@ -39,7 +40,15 @@ from hilboost.training.recipes.output_kernels import (
 )
 from hilboost.training.recipes.table_learners import learner_of, listed, mixed
 
-_LEARNERS = ("ok3", "extra_trees", "kernel", "linear")
+_BY_NAME: Mapping[str, Callable[[Mapping[str, Any]], Any]] = MappingProxyType(
+    {
+        "ok3": lambda parameters: vector_trees(parameters, False),
+        "extra_trees": lambda parameters: vector_trees(parameters, True),
+        "kernel": lambda _: KernelBoostingRegressor(),
+        "linear": lambda _: RidgeLearner(),
+    }
+)
+_LEARNERS, _TREES = tuple(_BY_NAME), ("ok3", "extra_trees")
 _COMPARED = ("extra_trees", "kernel")
 _STAGES_COMPARED = 100
 _ALIASES = {"ok3-et": "extra_trees"}  # the name of G2007
@@ -336,13 +345,9 @@ default="from_dtype"
     def _named_learner(self, name: str, aliases: Mapping[str, str]) -> Any:
         """The learner of a name, or a kernel machine that is not fitted."""
         name = aliases.get(name, name)
-        if name not in _LEARNERS:
+        if name not in _BY_NAME:
             raise unknown_name("learner", name, ("auto", *_LEARNERS))
-        if name == "linear":
-            return RidgeLearner()
-        if name == "kernel":
-            return KernelBoostingRegressor()
-        return vector_trees(self.get_params(), name == "extra_trees")
+        return _BY_NAME[name](self.get_params())
 
     def _refuses_nan(self) -> str:
         return nan_refused_by(listed(self.learner), "extra_trees")
@@ -357,4 +362,5 @@ default="from_dtype"
 
 
 def _names_trees(learner: object) -> bool:
-    return isinstance(learner, str) and learner not in ("auto", "kernel", "linear")
+    """Whether it is a name or an alias of trees, or unknown, which is refused later."""
+    return isinstance(learner, str) and (learner in _TREES or learner not in ("auto", *_LEARNERS))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from hilboost.core.errors import InvalidParameter, InvalidType, unknown_name
@@ -103,7 +104,6 @@ def mixed_rules(line_search: bool | str, loss: Loss) -> tuple[Rule, ...]:
     return (SearchByTerm(None if loss.quadratic else PenalizedLineSearch(), plain),)
 
 
-LEARNERS = ("auto", "tree", "kernel", "linear")
 _BASIS_BESIDE_OTHERS = 300  # of many short stages, each with basis vectors of its own
 
 
@@ -144,7 +144,9 @@ def table_learner(settings: LearnerSettings) -> Learner:
 
     def learner_from(one: object) -> Learner:
         if isinstance(one, str):
-            return _named_learner(one, settings)
+            if one not in _BY_NAME:
+                raise unknown_name("learner", one, LEARNERS)
+            return _BY_NAME[one](settings)
         return learner_of(one, LEARNERS)
 
     learner = mixed(given, learner_from)
@@ -166,26 +168,20 @@ def stored_learner(
     return with_stored_part(table_learner(LearnerSettings(p, resolved, schema)), parts)
 
 
-def _named_learner(name: str, settings: LearnerSettings) -> Learner:
-    if name not in LEARNERS:
-        raise unknown_name("learner", name, LEARNERS)
-    if name == "kernel":
-        from hilboost.learners.kernel_machine.config import KernelMachineConfig
-        from hilboost.learners.kernel_machine.sparse import SparseLearner
+def _kernel_machine(settings: LearnerSettings) -> Learner:
+    from hilboost.learners.kernel_machine.config import KernelMachineConfig
+    from hilboost.learners.kernel_machine.sparse import SparseLearner
 
-        columns = tuple(column for column, _ in category_columns(settings.schema))
-        config = KernelMachineConfig(
-            categorical=columns,
-            device=settings.parameters["device"],
-            tuning_seconds=_seconds_of_tuning(settings),
-            row_weight=settings.row,
-        )
-        if len(listed(settings.parameters["learner"])) > 1:
-            return SparseLearner(config, n_basis=_BASIS_BESIDE_OTHERS)
-        return SparseLearner(config)
-    if name == "linear":
-        return RidgeLearner()
-    return _tree_learner(settings)
+    columns = tuple(column for column, _ in category_columns(settings.schema))
+    config = KernelMachineConfig(
+        categorical=columns,
+        device=settings.parameters["device"],
+        tuning_seconds=_seconds_of_tuning(settings),
+        row_weight=settings.row,
+    )
+    if len(listed(settings.parameters["learner"])) > 1:
+        return SparseLearner(config, n_basis=_BASIS_BESIDE_OTHERS)
+    return SparseLearner(config)
 
 
 def _seconds_of_tuning(settings: LearnerSettings) -> float | None:
@@ -231,6 +227,15 @@ def _tree_learner(settings: LearnerSettings) -> TreeLearner:
         level_l2=TreeSettings.level_l2 * settings.row,
     )
 
+
+_BY_NAME: Mapping[str, Callable[[LearnerSettings], Learner]] = MappingProxyType(
+    {
+        "tree": _tree_learner,
+        "kernel": _kernel_machine,
+        "linear": lambda _: RidgeLearner(),
+    }
+)
+LEARNERS = ("auto", *_BY_NAME)
 
 _FEWEST_ROWS, _MOST_ROWS = 40, 100_000  # of tables on which a kernel machine is tried
 _FEWEST_LEARNED = 20  # by each member
