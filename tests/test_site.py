@@ -1,5 +1,6 @@
 """Links that lead out of ``docs`` lead to something that the site has."""
 
+import pkgutil
 import runpy
 from pathlib import Path
 
@@ -25,3 +26,15 @@ def test_files_outside_of_docs_are_in_the_site(hooks):
                 name = path.relative_to(ROOT).as_posix()
                 absent += [] if name in known else [f"{page.name}: {name}"]
     assert not absent
+
+
+def test_pages_list_members_that_their_modules_have():
+    listed = {}
+    for page in (ROOT / "docs" / "reference").glob("*.md"):
+        for part in page.read_text(encoding="utf-8").split("\n::: ")[1:]:
+            place, *lines = part.splitlines()
+            members = {line.strip()[2:] for line in lines if line.startswith("        - ")}
+            listed.setdefault(place, set()).update(members)
+    assert listed
+    for place, members in listed.items():
+        assert members <= set(dir(pkgutil.resolve_name(place))), place

@@ -242,18 +242,23 @@ class KernelTrial:
 
     def _trees(self, n_stages: int | None = None) -> list[Floats]:
         """Outputs of the first stages for the held-out rows of each member."""
-        members = range(len(self._held))
-        return self._run.team.map(lambda k: self._trees_of(k, n_stages), members)
+        members, team = range(len(self._held)), self._run.team
+        n_threads = -(-team.n_threads // len(members))
+        return team.map(lambda k: self._trees_of(k, n_stages, n_threads), members)
 
-    def _trees_of(self, member: int, n_stages: int | None = None) -> Floats:
+    def _trees_of(
+        self, member: int, n_stages: int | None = None, n_threads: int | None = None
+    ) -> Floats:
         """The same of one member; only stages after the last look at fewer are added."""
         stages, (X, _) = self._state.members[member].stages[:n_stages], self._held[member]
         start, known = self._recipe.initial_raw, self._raw_of_trees[member]
         before = max((n for n in known if n <= len(stages)), default=0)
         raw = known[before].copy() if before else np.tile(start, (len(X), 1))
-        n_threads = -(-self._run.team.n_threads // len(self._held))
-        AdditiveModel(start, tuple(stages[before:])).add_stages(raw, X, n_threads)
-        known[len(stages)] = raw
+        new = AdditiveModel(start, tuple(stages[before:]))
+        new.add_stages(raw, X, n_threads or self._run.team.n_threads)
+        # A look compares as many stages as the last one with twice as many.
+        self._raw_of_trees[member] = {n: known[n] for n in known if n >= len(stages) // 2}
+        self._raw_of_trees[member][len(stages)] = raw
         return raw - start
 
     def _trial(self, k: int) -> Floats:

@@ -131,8 +131,8 @@ def _searched(problem: Problem, starts: list[Floats], small: float) -> tuple[Fit
     enough = 1 - _OPTIMISM * problem.Z.shape[1] / m
     searches: list[Callable[[], Any]] = [partial(_rounds, problem, fits[start])]
     if enough > 0 and fits[start].error < small:  # as it will be after the rounds
-        searches.append(problem.likeliest)
-    (best, steps), *likely = problem.team.map(lambda search: search(), searches)
+        searches.insert(0, problem.likeliest)  # the longer one
+    *likely, (best, steps) = problem.team.map(lambda search: search(), searches)
     if enough > 0 and best.error < small:
         likeliest = likely[0] if likely else problem.likeliest()
         if likeliest.error < enough * best.error:
@@ -141,7 +141,10 @@ def _searched(problem: Problem, starts: list[Floats], small: float) -> tuple[Fit
 
 
 def _rounds(problem: Problem, first: Fit) -> tuple[Fit, tuple[tuple[float, float], ...]]:
-    """Set the scales by gradients until the error no longer decreases; return length and ridge."""
+    """Set the scales by gradients until the error no longer decreases.
+
+    Returns the best fit, and the length scale and the ridge of each round.
+    """
     best = problem.best(first.axes, (first.length,), (first.ridge,))
     steps = [(best.length, best.ridge)]
     for _ in range(_ROUNDS):

@@ -68,10 +68,10 @@ def refined_metrics(
     """Learn a linear map, and an additive kernel that is better than it; neither without gain."""
     searches: list[Callable[..., Metric | None]] = [rotated_metric] if rotates else []
     if np.count_nonzero(metric.axes) <= most_additive:
-        searches.append(additive_metric)
+        searches.insert(0, additive_metric)  # in most tables the longer one
     team = team or ThreadTeam()
     results = team.map(lambda search: search(rows, metric, team), searches)
-    found = [better for better in results if better is not None]
+    found = [better for better in reversed(results) if better is not None]
     if len(found) == 2:
         used = np.flatnonzero(metric.axes)
         judged = Problem.divided(rows.of_columns(used), team)[1]
