@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
+from hilboost import BoostingClassifier
 from hilboost.core.base_model import BaseModel, Stage, Term
 from hilboost.model import AdditiveModel, mean_of
 
@@ -52,6 +53,20 @@ def test_stages_are_added_up():
     model = build(0)
     np.testing.assert_allclose(model.predict_raw(X), by_hand(model), rtol=1e-12)
     np.testing.assert_array_equal(model.predict_raw(X), model.predict_raw(X))
+
+
+@pytest.mark.parametrize("n_rows", [5, 300])
+def test_stages_are_added_to_earlier_ones(n_rows):
+    """Trees that are added later give the same bits, whether rows walk or not."""
+    table = np.random.default_rng(1).normal(size=(300, 3))
+    settings = {"learner": "tree", "n_estimators": 12, "early_stopping": False}
+    fitted = BoostingClassifier(**settings).fit(table, np.arange(300) % 3 + (table[:, 0] > 0))
+    model, rows = fitted.model_, table[:n_rows]
+    for n in (0, 1, 5, 12):
+        raw = model.first(n).predict_raw(rows)
+        AdditiveModel(model.initial_raw, model.stages[n:]).add_stages(raw, rows, 1)
+        np.testing.assert_array_equal(raw, model.predict_raw(rows))
+    assert model.n_basis == 0
 
 
 def test_stages_one_after_the_other():

@@ -91,7 +91,7 @@ class SparseTable(BlockTable):
         if not rows.has_canonical_format:
             rows = rows.copy()
             rows.sum_duplicates()
-        self._rows = rows
+        self._rows, self.dtype = rows, rows.dtype
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -160,9 +160,10 @@ def _is_better(found: Evidence[Any], usual: Evidence[Any], look: _Look, judged: 
     if not max(before.max(), after.max()) < np.inf:
         return False
     gain, error = mean_and_standard_error(before - after, some.weight)
-    if gain > look.n_errors * error or not gain > 0 or look.nats == np.inf:
-        return bool(gain > look.n_errors * error)
-    return _surprise(some, usual) - _surprise(some, found) >= look.nats
+    if gain > look.n_errors * error:
+        return True
+    is_judged = gain > 0 and look.nats < np.inf
+    return is_judged and _surprise(some, usual) - _surprise(some, found) >= look.nats
 
 
 def _model_of(metric: Metric, used: NDArray[np.intp]) -> Evidence[Any]:
