@@ -111,7 +111,8 @@ def public_prediction(method: Method) -> Method:
         for argument in named:
             if argument not in known:
                 raise InvalidType(_unknown_of_prediction(self, name, argument))
-        if _ORDER_IS_CHECKED.get():
+        beside = [value for value in (*arguments[1:], *named.values()) if value is not None]
+        if not beside or _ORDER_IS_CHECKED.get():
             return method(self, *arguments, **named)
         check_order(**{"X": None} | dict(zip(known[1:], arguments, strict=False)) | named)
         outside = _ORDER_IS_CHECKED.set(True)

@@ -122,8 +122,9 @@ class FittedModel:
     def warn_of_offsets(self, offset: PerRow) -> None:
         """Warn if offsets are missing, or look like exposures whose logarithms the fit had."""
         warn_without(offset, self.beside_offsets)
-        has_logarithm = self.loss.link is not None and self.loss.link.smallest == 0
-        if offset is not None and self.offset_range is not None and has_logarithm:
+        if offset is None or self.offset_range is None:
+            return
+        if self.loss.link is not None and self.loss.link.smallest == 0:  # the link has a logarithm
             warn_of_new_exposures(np.asarray(offset, dtype=np.float64), self.offset_range)
 
     def to_continue(self) -> FittedModel:
