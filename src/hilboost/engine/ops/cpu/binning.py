@@ -73,8 +73,9 @@ def pack_bins(values, edges, begin, words, column, position):
                 last = half - uint64(1)
                 for i in range(m):
                     here = position[i]
-                    is_beyond = column_edges[here + last] < column[i]
-                    position[i] = here + half if is_beyond else here
+                    # A product, because some processors' compilers make a choice a branch, which
+                    # is wrong every other time.
+                    position[i] = here + half * uint64(column_edges[here + last] < column[i])
             for i in range(m):
                 b = missing_bin if np.isnan(column[i]) else position[i]
                 packed[i] |= b << shift
