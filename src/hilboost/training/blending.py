@@ -29,7 +29,7 @@ _FIRST_ERRORS = 0.5  # standard errors that it must exceed
 _LARGE_ERROR = 0.03  # of that gain, which then has to exceed this many standard errors alone
 _FIRST_ERRORS_IF_LARGE = -0.3
 _ERRORS_OF_TREES, _ERRORS_OF_TREES_OF_FEW = 1, 2  # of their gain beside a kernel machine
-_FEW_ROWS, _PARTS = 5000, 10
+_ROWS_OF_PARTS, _MOST_PARTS = 10_000, 10  # half of few rows determine no weights
 _OUTPUTS_WORTH_THREADS = 2**20  # with fewer, threads wait for each other in Python
 _PRIOR_ROWS = 0.5  # rows that say that weights are 1 and 0; keeps logits of separable rows finite
 
@@ -154,7 +154,7 @@ class HeldOutOutputs:
 
         The gain of each row is that of weights fitted to other rows: those fitted to the row itself
         look better than they are if there are few rows.  Each part of the rows is judged by the
-        others, and few rows are divided into more parts, as half of them determine no weights.
+        others, and few rows are divided into more parts.
         A few rows with large losses make the standard error of a mean gain large.  It is therefore
         computed for bounded losses, too, the tanh of the losses in units of that of a constant, and
         the smaller error relative to its gain counts.  Of squared errors, only those that are left
@@ -180,7 +180,7 @@ class HeldOutOutputs:
         if not 0 < loss < np.inf:
             return no_gain
         weights = self._fitted(loss)
-        n_parts = _PARTS if len(alone) <= _FEW_ROWS else 2
+        n_parts = min(max(2, _ROWS_OF_PARTS // len(alone)), _MOST_PARTS)
         part_of, is_random = np.arange(len(alone)) % n_parts, self.target.dependence is None
         if not is_random:
             part_of = parts(key_of(0, Purpose.FOLDS_COMPARED), n_parts, self.target)
