@@ -58,6 +58,7 @@ from hilboost.engine.ops.cpu import row_order as compiled_row_order
 from hilboost.engine.ops.cpu.binning import BinTable
 from hilboost.engine.ops.cpu.fixed_point import Compact
 from hilboost.engine.ops.cpu.packing import Packing
+from hilboost.engine.ops.reference.criterion import leaf_score
 from hilboost.engine.tree_data import joint_columns
 
 SEEDS = range(4)
@@ -67,7 +68,7 @@ SEEDS = range(4)
 ELSEWHERE = {
     "grow", "grow_separate_trees", "grow_one_by_one", "partition_nodes", "inherit",
     "search_columns", "best_of_parts", "settle_split", "choose_batch",
-    "score", "find_unexpected", "write_root", "add", "subtract",
+    "find_unexpected", "write_root", "add", "subtract",
     "flag_rows", "move_rows", "flag_level_rows", "pack_gradients", "pack_one", "packed_sums",
     "grow_vector", "sum_rows", "set_priority", "value_ranges",
     "draw_candidates", "mark_bins", "sum_bins", "search_sums", "choose_candidate",
@@ -208,7 +209,7 @@ def test_bounded_score(seed, curved):
     packing = draw_packing(rng, curved)
     (packed,) = draw_histogram(rng, 1, 1, packing, curved, False)[0]
     for bounds in [(-np.inf, np.inf), (-1e-3, 1e-3), (0.5, 0.75), (-2.0, -1.0)]:
-        arguments = packed, 3.0, packing, criterion.LeafLimits(1.0, *bounds)
+        arguments = packed, 3.0, packing, criterion.LeafLimits(criterion.criterion_of(1.0), *bounds)
         step, gain = column_splits.bounded_score(*arguments)
         assert (step, gain) == split_twin.bounded_score(*arguments)
         assert bounds[0] <= step <= bounds[1]
@@ -432,7 +433,7 @@ def test_leaf_values(seed, l2, n_columns, bounded):
     gradients, hessians = rng.normal(size=(7, 3)), rng.exponential(size=(7, n_columns))
     hessians[::2] = 0.0
     weights, bounds = rng.uniform(0.1, 9, size=7), np.sort(rng.normal(size=(7, 2, 3)), axis=1)
-    given = gradients, hessians, weights, l2, bounds if bounded else None
+    given = gradients, hessians, weights, criterion.criterion_of(l2), bounds if bounded else None
     for module, keep in compared(criterion, criterion_twin):
         values = np.full((7, 3), np.nan)
         module.leaf_values(*given, values)
@@ -445,13 +446,17 @@ def test_the_leaf_value_reduces_the_loss_most_by_its_score(seed, curved):
     rng = np.random.default_rng(seed)
     packing = draw_packing(rng, curved)
     (packed,) = draw_histogram(rng, 1, 1, packing, curved, False)[0]
-    unbounded = criterion.LeafLimits(1.0, -np.inf, np.inf)
-    best, _, weight = column_splits.score(packed, packing, 1.0)
-    step, gain = column_splits.bounded_score(packed, weight, packing, unbounded)
+    rule, (gradient, hessian, weight) = (
+        criterion.criterion_of(1.0),
+        split_twin.unpack(packed, packing),
+    )
+    best = leaf_score(criterion.LeafSums(gradient, hessian, weight), rule)
+    unbounded = criterion.LeafLimits(rule, -np.inf, np.inf)
+    step, gain = column_splits.bounded_score(packed, float(weight), packing, unbounded)
     assert gain == pytest.approx(best, rel=1e-12)
     for bounds in [(-1e-3, 1e-3), (0.5, 0.75), (-2.0, -1.0)]:
-        limits = criterion.LeafLimits(1.0, *bounds)
-        value, gain = column_splits.bounded_score(packed, weight, packing, limits)
+        limits = criterion.LeafLimits(rule, *bounds)
+        value, gain = column_splits.bounded_score(packed, float(weight), packing, limits)
         assert value == pytest.approx(np.clip(step, *bounds))
         assert gain <= best * (1 + 1e-12)
 

@@ -1,6 +1,7 @@
 """Naive twins of :mod:`hilboost.engine.ops.cpu.column_splits`, in Python integers."""
 
-from hilboost.engine.ops.reference.criterion import leaf_value, score_of_value
+from hilboost.engine.ops.cpu.criterion import LeafSums
+from hilboost.engine.ops.reference.criterion import score_of_value, value_within
 
 
 def unpack(value, packing):
@@ -15,6 +16,7 @@ def unpack(value, packing):
 def bounded_score(value, weight, packing, limits):
     gradient, hessian, _ = unpack(value, packing)
     if hessian <= 0:
-        return leaf_value(0.0, 0.0, weight, limits), 0.0
-    step = leaf_value(gradient, hessian, weight, limits)
-    return step, score_of_value(step, gradient, hessian, limits.l2)
+        return value_within(LeafSums(0.0, 0.0, weight), limits), 0.0
+    sums = LeafSums(gradient, hessian, weight)
+    step = value_within(sums, limits)
+    return step, score_of_value(step, sums, limits.criterion)

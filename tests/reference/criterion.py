@@ -2,10 +2,11 @@
 
 import numpy as np
 
-from hilboost.engine.ops.cpu.criterion import LeafLimits
-from hilboost.engine.ops.reference.criterion import leaf_value
+from hilboost.engine.ops.cpu.criterion import LeafLimits, LeafSums
+from hilboost.engine.ops.reference.criterion import value_within
 
 
-def leaf_values(gradients, hessians, weights, l2, bounds, values):
+def leaf_values(gradients, hessians, weights, criterion, bounds, values):
     lower, upper = (-np.inf, np.inf) if bounds is None else bounds.swapaxes(0, 1)
-    values[:] = leaf_value(gradients, hessians, weights[:, None], LeafLimits(l2, lower, upper))
+    sums = LeafSums(gradients, hessians, weights[:, None])
+    values[:] = value_within(sums, LeafLimits(criterion, lower, upper))

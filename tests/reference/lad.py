@@ -6,7 +6,14 @@ from itertools import pairwise
 
 import numpy as np
 
+from hilboost.engine.ops.cpu.criterion import LeafSums, criterion_of
 from hilboost.engine.ops.reference.criterion import leaf_score, score_of_sides, split_gain
+
+_PLAIN = criterion_of(0.0)
+
+
+def _sums_of(direction):
+    return LeafSums(direction.sum(), len(direction), len(direction))
 
 
 class Region:
@@ -14,13 +21,13 @@ class Region:
 
     def __init__(self, rows, bins, direction, min_samples_leaf):
         self.rows, self.gain, self.split, self.is_split = rows, 0.0, None, False
-        parent = leaf_score(direction[rows].sum(), len(rows), 0.0)
+        parent = leaf_score(_sums_of(direction[rows]), _PLAIN)
         for column in range(bins.shape[1]):
             here = bins[rows, column]
             for below, above in pairwise(np.unique(here)):
                 sides = [rows[here <= below], rows[here > below]]
-                sums = [(direction[side].sum(), len(side)) for side in sides]
-                gain = split_gain(score_of_sides(*sums, 0.0), parent, *map(len, sides))
+                sums = [_sums_of(direction[side]) for side in sides]
+                gain = split_gain(score_of_sides(*sums, _PLAIN), parent, *map(len, sides), _PLAIN)
                 if min(map(len, sides)) >= min_samples_leaf and gain > self.gain:
                     self.gain, self.sides = gain, sides
                     self.split = column, (below + above - 1) // 2

@@ -54,7 +54,7 @@ def steps_of_totals(rule, leaves, unit, values):
     weights = totals & packing.count_mask
     gradients = (totals >> packing.gradient_shift) * packing.steps[0]
     bounds = None if rule.bounds is None else rule.bounds[leaves]
-    leaf_values(gradients, weights, weights[:, 0], rule.l2, bounds, values)
+    leaf_values(gradients, weights, weights[:, 0], rule.criterion, bounds, values)
     return bool(np.median(np.abs(values)) >= 2048 * unit)
 
 

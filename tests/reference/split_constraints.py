@@ -10,9 +10,9 @@ from hilboost.engine.ops.cpu.nodes import COLUMN, LEFT, RIGHT
 def bound_children(node, direction, nodes, totals, rules, bounds):
     children = nodes.fields[node, [LEFT, RIGHT]]
     bounds[children] = bounds[node]
-    packing, l2 = rules.packing, rules.limits.l2
+    packing = rules.packing
     for k in range(bounds.shape[2] if direction else 0):
-        limits = LeafLimits(l2, *bounds[node, :, k])
+        limits = LeafLimits(rules.limits.criterion, *bounds[node, :, k])
         weights = (totals[children, 0] & packing.count_mask) * packing.count_step
         left, right = (
             bounded_score(totals[child, k], weight, packing, limits)[0]

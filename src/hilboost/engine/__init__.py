@@ -12,6 +12,7 @@ from hilboost.core.discovery import by_word, names_of
 if TYPE_CHECKING:
     from hilboost.engine.ops.cpu.category_splits import MAX_LEVELS as MAX_LEVELS
     from hilboost.engine.ops.cpu.category_splits import SET_WORDS as SET_WORDS
+    from hilboost.engine.ops.cpu.criterion import criterion_of as criterion_of
     from hilboost.engine.ops.cpu.criterion import leaf_values as leaf_values
     from hilboost.engine.ops.cpu.leaves import add_leaf_values as add_leaf_values
     from hilboost.engine.ops.cpu.shapley import MOST_PLAYERS as MOST_PLAYERS
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 # Imported on first use: trees with scalar leaves do not need those with vector leaves.
 _MODULES = {
     "ops.cpu.category_splits": "MAX_LEVELS SET_WORDS",
-    "ops.cpu.criterion": "leaf_values",
+    "ops.cpu.criterion": "criterion_of leaf_values",
     "ops.cpu.leaves": "add_leaf_values",
     "ops.cpu.shapley": """
         GaussRules LeafPaths MOST_PLAYERS TreeGame add_interactions add_values leaf_paths

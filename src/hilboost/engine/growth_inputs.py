@@ -13,6 +13,7 @@ from hilboost.engine.driver import batch_size, n_spare_leaves
 from hilboost.engine.gradients import Packed
 from hilboost.engine.ops.cpu.category_splits import CategorySplits
 from hilboost.engine.ops.cpu.column_splits import SplitLimits
+from hilboost.engine.ops.cpu.criterion import criterion_of
 from hilboost.engine.ops.cpu.growth import Growth, GrowthLimits
 from hilboost.engine.ops.cpu.joint_columns import NO_GROUPS
 from hilboost.engine.ops.cpu.nodes import open_root
@@ -165,7 +166,7 @@ def _few_rows(table: BinnedTable, part: float) -> int:
 def _split_limits(settings: TreeSettings) -> SplitLimits:
     # Use floats: another type would compile the growth again.
     return SplitLimits(
-        l2=float(settings.l2_regularization),
+        criterion=criterion_of(settings.l2_regularization),
         min_count=float(settings.min_samples_leaf),
         min_hessian=float(settings.min_hessian),
         min_gain=float(settings.min_gain),

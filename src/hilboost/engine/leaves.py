@@ -11,7 +11,7 @@ from hilboost.backends.exact_sums import rounded
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats
 from hilboost.engine.ops.cpu.category_splits import CategorySplits
-from hilboost.engine.ops.cpu.criterion import leaf_values
+from hilboost.engine.ops.cpu.criterion import Criterion, leaf_values
 from hilboost.engine.ops.cpu.fixed_point import WeightedGradients
 from hilboost.engine.ops.cpu.growth import Growth
 from hilboost.engine.ops.cpu.leaves import RowsOfLeaves, mark_leaves
@@ -93,7 +93,7 @@ def newton_steps(
     leaves: NDArray[np.int64],
     learned: WeightedGradients,
     weights: Floats,
-    l2: float,
+    criterion: Criterion,
     bounds: Floats | None,
 ) -> Floats:
     """Compute the value of every leaf from exact sums, (n_leaves, r).
@@ -104,7 +104,7 @@ def newton_steps(
     sums = rounded(merged(data.operations.leaves(growth, leaves, learned), data.share))
     values = np.empty((len(leaves), r))
     top, bottom = np.ascontiguousarray(sums[:, :r]), np.ascontiguousarray(sums[:, r:])
-    leaf_values(top, bottom, weights, l2, bounds, values)
+    leaf_values(top, bottom, weights, criterion, bounds, values)
     return values
 
 

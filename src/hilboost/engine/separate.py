@@ -174,8 +174,7 @@ def _grower(
         forest = empty_forest(space.nodes.fields, len(data.table.n_values), space.left_sets)
         block, alone = block_scratch(len(forest.used)), Threads(0, 1, new_sync())
         bounds = None if growth.constraints is None else growth.constraints.bounds
-        l2 = float(settings.l2_regularization)
-        rule = LeafRule(l2, packing, growth.sums.totals, bounds)
+        rule = LeafRule(growth.rules.limits.criterion, packing, growth.sums.totals, bounds)
         inputs = TreeMemory(alone, growth, rule, np.ones(1), scratch, forest, block, summed)
         found = TreeGrower(settings, data.table, layout, inputs)
     space.grower = found = found.from_rows_of(space)

@@ -81,7 +81,6 @@ def _writable(given: _Arrays, *names: str) -> _Arrays:
 
 
 def _values(
-    settings: TreeSettings,
     data: TreeData,
     growth: Growth,
     leaves: NDArray[np.int64],
@@ -91,14 +90,14 @@ def _values(
 ) -> Floats:
     """The values of the leaves with these node numbers, rounded if there are many rows."""
     bounds = None if growth.constraints is None else growth.constraints.bounds
-    packing, totals, l2 = growth.rules.packing, growth.sums.totals, settings.l2_regularization
-    rule = LeafRule(float(l2), packing, totals, bounds)
+    packing, totals = growth.rules.packing, growth.sums.totals
+    rule = LeafRule(growth.rules.limits.criterion, packing, totals, bounds)
     unit = unit_of_outputs(packing, totals[0, 0], fewest_rounded)
     values, multiples = np.empty((len(leaves), 1)), np.empty(len(leaves))
     if not steps_of_totals(rule, leaves, unit, values):
         weights = weights_of(totals[leaves], packing)
         of_leaves = None if bounds is None else bounds[leaves]
-        values = newton_steps(data, growth, leaves, learned, weights, rule.l2, of_leaves)
+        values = newton_steps(data, growth, leaves, learned, weights, rule.criterion, of_leaves)
     is_rounded = rate is not None and round_values(unit, rate, values, multiples)
     if is_rounded and data.next_root is not None:
         data.next_root.note_steps(2 * multiples)
@@ -146,7 +145,7 @@ def fit_tree(
         if sample.rows is not None or not in_order:
             data.operations.walk(growth, grown, leaf_of_row)
         fewest = fewest_rounded(data, gradients, sample)
-        values = _values(settings, data, growth, leaves, learned, fewest, sample.rate)
+        values = _values(data, growth, leaves, learned, fewest, sample.rate)
         tree = as_tree(grown, depth, values, growth.categories)
     finally:
         space.release()

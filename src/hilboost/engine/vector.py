@@ -16,6 +16,7 @@ from hilboost.engine.growth_inputs import projected
 from hilboost.engine.leaves import as_tree, grown_tree, leaf_of_rows, newton_steps
 from hilboost.engine.ops.cpu.batch import empty_batch
 from hilboost.engine.ops.cpu.category_splits import SET_WORDS, CategorySplits
+from hilboost.engine.ops.cpu.criterion import criterion_of
 from hilboost.engine.ops.cpu.fixed_point import WeightedGradients
 from hilboost.engine.ops.cpu.nodes import N_NODES, empty_nodes, open_root
 from hilboost.engine.ops.cpu.operations import CpuOperations
@@ -95,7 +96,7 @@ def fit_tree(
     grown, depth = grown_tree(growth.nodes, cuts, categories.is_category)
     leaf_of_rows(data.team, growth, grown.leaves, leaf_of_row)
     weights = growth.sums.masses[grown.leaves, WEIGHT]
-    values = newton_steps(data, growth, grown.leaves, learned, weights, 0.0, None)
+    values = newton_steps(data, growth, grown.leaves, learned, weights, criterion_of(0.0), None)
     tree = as_tree(grown, depth, values, categories)
     others = np.flatnonzero(leaf_of_row < 0)
     if len(others):

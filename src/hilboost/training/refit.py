@@ -20,7 +20,7 @@ from hilboost.core.gradients import Gradients
 from hilboost.core.learner import splits_of
 from hilboost.core.loss import Loss
 from hilboost.core.target import Target
-from hilboost.engine import leaf_values
+from hilboost.engine import criterion_of, leaf_values
 from hilboost.model import AdditiveModel
 from hilboost.model.additive import members_of
 from hilboost.model.fitted import FittedModel
@@ -110,5 +110,5 @@ def _steps(
         top[:, place] = sums_of_groups(leaves, now.negative_gradient[:, k], weight, n_leaves)
         bottom[:, place] = sums_of_groups(leaves, hessian, weight, n_leaves)
     mass = masses_of_groups(leaves, weight, n_leaves)
-    leaf_values(top, bottom, mass, float(l2), None, steps)
+    leaf_values(top, bottom, mass, criterion_of(l2), None, steps)
     return steps, filled

@@ -10,6 +10,7 @@ from tests.twins import compared
 
 from hilboost.engine.ops.cpu import nodes, split_constraints
 from hilboost.engine.ops.cpu.column_splits import SplitLimits
+from hilboost.engine.ops.cpu.criterion import criterion_of
 
 SEEDS = range(6)
 
@@ -79,7 +80,7 @@ def test_bound_children(seed, direction):
         store.fields[0, [nodes.LEFT, nodes.RIGHT]] = 1, 2
         bounds = np.full((3, 2, 2), np.nan)
         bounds[0] = [[-np.inf, -0.5], [np.inf, 0.5]]
-        rules = rules_of(packing, SplitLimits(1.0, 0.0, 0.0, 0.0))
+        rules = rules_of(packing, SplitLimits(criterion_of(1.0), 0.0, 0.0, 0.0))
         module.bound_children(0, direction, store, totals, rules, bounds)
         keep(bounds)
 

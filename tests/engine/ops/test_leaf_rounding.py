@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from tests.reference import leaves as twin
 
 from hilboost.engine.gradients import layout_of
+from hilboost.engine.ops.cpu.criterion import criterion_of
 from hilboost.engine.ops.cpu.leaves import LeafRule, round_values, steps_of_totals, unit_of_outputs
 
 PACKING = layout_of(False, False, 2000.0, True, 2000).packing._replace(steps=np.array([0.5, 0.0]))
@@ -52,7 +53,7 @@ def test_small_steps_and_other_layouts_need_all_digits(l2, bounds, unit, is_know
     sums, leaves = np.array([5_000_000, -7_000_000, 9, 3_000_000]), np.array([0, 1, 3])
     totals = ((sums << PACKING.gradient_shift) + np.array([500, 400, 1, 0]))[:, None]
     bounds = None if bounds is None else np.tile(np.array(bounds)[:, None], (4, 1, 1))
-    given_ = LeafRule(l2, PACKING, totals, bounds), leaves, unit
+    given_ = LeafRule(criterion_of(l2), PACKING, totals, bounds), leaves, unit
     values, expected = np.zeros((3, 1)), np.zeros((3, 1))
     assert steps_of_totals(*given_, values) == is_known
     assert twin.steps_of_totals(*given_, expected) == is_known

@@ -21,7 +21,14 @@ from hilboost.backends.compiled import compiled, inner
 from hilboost.backends.intrinsics import keep_apart, prefetch
 from hilboost.engine.ops.cpu.binning import offset_of
 from hilboost.engine.ops.cpu.column_splits import NO_GAIN, bounded_score, is_empty, score_in_bounds
-from hilboost.engine.ops.cpu.criterion import LeafLimits, leaf_score, leaf_value, split_gain
+from hilboost.engine.ops.cpu.criterion import (
+    LeafLimits,
+    LeafSums,
+    leaf_score,
+    leaf_value,
+    split_gain,
+    with_l2,
+)
 from hilboost.engine.ops.cpu.packing import unpack, weight_of
 
 UNSEEN = 255
@@ -44,16 +51,16 @@ class CategorySplits(NamedTuple):
 
 @inner
 def numbers(sums, packing):
-    """``(G, H, weight)`` of sums (n_channels,) of one output."""
+    """Unpack the sums (n_channels,) of one output."""
     gradient, hessian, _ = unpack(sums[0], packing)
-    return gradient, hessian, weight_of(sums, packing)
+    return LeafSums(gradient, hessian, weight_of(sums, packing))
 
 
 @inner
-def _step(sums, mean, smoothing):
-    """A level's Newton step beyond the node's, shrunk as if ``smoothing`` lay on the node's."""
-    (gradient, hessian, weight), limits = sums, LeafLimits(smoothing, -np.inf, np.inf)
-    return leaf_value(gradient - mean * hessian, hessian, weight, limits)
+def _step(sums, mean, smoothed):
+    """A level's Newton step beyond the node's, shrunk as if some rows more lay on the node's."""
+    beyond = LeafSums(sums.gradient - mean * sums.hessian, sums.hessian, sums.weight)
+    return leaf_value(beyond, smoothed)
 
 
 @inner
@@ -96,7 +103,7 @@ def order_levels(column, totals, rules, scratch):  # how many bins are occupied
     if hessian <= 0.0 or count <= 0.0:
         return np.int64(0)
     mean = gradient / hessian
-    smoothing = limits.level_smoothing * hessian / count
+    smoothed = with_l2(limits.criterion, limits.level_smoothing * hessian / count)
     size, light_levels = np.int64(0), scratch.right
     light_levels[:] = 0
     for b in range(column.n_bins):
@@ -106,12 +113,12 @@ def order_levels(column, totals, rules, scratch):  # how many bins are occupied
         order[size] = b
         size += 1
         of_level = numbers(histogram[cell : cell + n_channels], packing)
-        if of_level[2] < limits.level_count:
+        if of_level.weight < limits.level_count:
             steps[b] = np.inf
             _add_cell(histogram, cell, light_levels)
         else:
-            steps[b] = _step(of_level, mean, smoothing)
-    light = _step(numbers(light_levels, packing), mean, smoothing)
+            steps[b] = _step(of_level, mean, smoothed)
+    light = _step(numbers(light_levels, packing), mean, smoothed)
     for i in range(size):
         if steps[order[i]] == np.inf:
             steps[order[i]] = light
@@ -144,31 +151,31 @@ def scan_levels(column, totals, rules, bounds, scratch):
     left, order, steps = scratch.left, scratch.places, scratch.gains
     size = order_levels(column, totals, rules, scratch)
     best_gain, best_position = NO_GAIN, np.int64(0)
-    gradient, hessian, count = numbers(totals, packing)
-    l2 = limits.l2 + limits.level_l2
-    bounded, of_sides = bounds.shape[0] > 0, LeafLimits(l2, -np.inf, np.inf)
-    parent = leaf_score(gradient, hessian, limits.l2)
+    of_node, bounded = numbers(totals, packing), bounds.shape[0] > 0
+    criterion = with_l2(limits.criterion, limits.criterion.l2 + limits.level_l2)
+    within, parent = LeafLimits(criterion, -np.inf, np.inf), leaf_score(of_node, limits.criterion)
     if bounded:
-        of_node = LeafLimits(limits.l2, bounds[0, 0], bounds[1, 0])
-        of_sides = LeafLimits(l2, of_node.lower, of_node.upper)
-        _, parent = bounded_score(totals[0], count, packing, of_node)
+        within = LeafLimits(criterion, bounds[0, 0], bounds[1, 0])
+        own = LeafLimits(limits.criterion, within.lower, within.upper)
+        _, parent = bounded_score(totals[0], of_node.weight, packing, own)
     left[:] = 0
     for i in range(size - 1):
         _add_cell(column.histogram, (column.base + order[i]) * totals.shape[0], left)
         if steps[order[i]] == steps[order[i + 1]]:
             continue
-        g, h, n_left = numbers(left, packing)
-        if n_left < limits.min_count or n_left <= 0.0 or h < limits.min_hessian:
+        a = numbers(left, packing)
+        if a.weight < limits.min_count or a.weight <= 0.0 or a.hessian < limits.min_hessian:
             continue
-        n_right, h_right = count - n_left, hessian - h
-        if n_right < limits.min_count or n_right <= 0.0 or h_right < limits.min_hessian:
+        c = LeafSums(
+            of_node.gradient - a.gradient, of_node.hessian - a.hessian, of_node.weight - a.weight
+        )
+        if c.weight < limits.min_count or c.weight <= 0.0 or c.hessian < limits.min_hessian:
             break
+        sides = leaf_score(a, criterion) + leaf_score(c, criterion)
         if bounded:
             right = totals[0] - left[0]
-            sides = score_in_bounds(left[0], n_left, right, n_right, packing, of_sides, 0)
-        else:
-            sides = leaf_score(g, h, l2) + leaf_score(gradient - g, h_right, l2)
-        gain = split_gain(sides, parent, n_left, n_right)
+            sides = score_in_bounds(left[0], a.weight, right, c.weight, packing, within, 0)
+        gain = split_gain(sides, parent, a.weight, c.weight, criterion)
         if gain > best_gain:
             best_gain, best_position = gain, np.int64(i)
     return best_gain, best_position

@@ -11,12 +11,14 @@ from numpy.typing import NDArray
 from hilboost.backends.compiled import compiled, inner, tiny
 from hilboost.backends.intrinsics import float_bits, keep_apart
 from hilboost.engine.ops.cpu.criterion import (
+    Criterion,
     LeafLimits,
+    LeafSums,
     leaf_score,
-    leaf_value,
     score_of_sides,
     score_of_value,
     split_gain,
+    value_within,
 )
 from hilboost.engine.ops.cpu.packing import count_bits, unpack, weight_of
 
@@ -27,14 +29,14 @@ _MAGNITUDE = 0x7FFF_FFFF_FFFF_FFFF
 class SplitLimits(NamedTuple):
     """Constraints on a split."""
 
-    l2: float  # added to the hessian of a side
+    criterion: Criterion
     min_count: float  # least sums of weights and of hessians (over all outputs) on either side
-    min_hessian: float  # least sums of weights and of hessians (over all outputs) on either side
+    min_hessian: float
     min_gain: float
     # for categories: see :mod:`hilboost.engine.ops.cpu.category_splits`
     level_smoothing: float = 0.0
-    level_count: float = 0.0  # for categories: see :mod:`hilboost.engine.ops.cpu.category_splits`
-    level_l2: float = 0.0  # for categories: see :mod:`hilboost.engine.ops.cpu.category_splits`
+    level_count: float = 0.0
+    level_l2: float = 0.0
 
 
 class Column(NamedTuple):
@@ -69,20 +71,14 @@ class ScanScratch(NamedTuple):
 
 
 @compiled
-def score(value, packing, l2):
-    """The score, hessian and count of one packed sum."""
-    gradient, hessian, count = unpack(value, packing)
-    return leaf_score(gradient, hessian, l2), hessian, count * packing.count_step
-
-
-@compiled
 def bounded_score(value, weight, packing, limits):
     """The leaf value of a packed sum of rows of a weight, kept in bounds, and its score."""
     gradient, hessian, _ = unpack(value, packing)
     if hessian <= 0.0:
-        return leaf_value(0.0, 0.0, weight, limits), 0.0
-    step = leaf_value(gradient, hessian, weight, limits)
-    return step, score_of_value(step, gradient, hessian, limits.l2)
+        return value_within(LeafSums(0.0, 0.0, weight), limits), 0.0
+    sums = LeafSums(gradient, hessian, weight)
+    step = value_within(sums, limits)
+    return step, score_of_value(step, sums, limits.criterion)
 
 
 @inner
@@ -98,7 +94,8 @@ def _bound_gains(counts, n_cuts, totals, bounds, rules, cuts, scratch):
     """Gains of the same cuts where values have bounds, and must not fall in a direction."""
     keep_apart()
     packing, sums, gains = rules.packing, scratch.sums, scratch.gains
-    limits, step = LeafLimits(rules.limits.l2, bounds[0, 0], bounds[1, 0]), packing.count_step
+    limits = LeafLimits(rules.limits.criterion, bounds[0, 0], bounds[1, 0])
+    step = packing.count_step
     total, n_all = totals[0], count_bits(totals, packing)
     _, parent = bounded_score(total, n_all * step, packing, limits)
     for b in range(n_cuts):
@@ -109,7 +106,7 @@ def _bound_gains(counts, n_cuts, totals, bounds, rules, cuts, scratch):
         on_left, on_right = n_left * step, (n_all - n_left) * step
         asked = 0 if cuts.beyond and b == n_cuts - 1 else cuts.direction
         sides = score_in_bounds(left, on_left, total - left, on_right, packing, limits, asked)
-        gains[b] = split_gain(sides, parent, on_left, on_right)
+        gains[b] = split_gain(sides, parent, on_left, on_right, limits.criterion)
 
 
 @inner
@@ -121,13 +118,13 @@ def _fill_gains(counts, n_cuts, totals, rules, scratch):
     hold the counts.
     """
     packing, limits, sums, gains = rules.packing, rules.limits, scratch.sums, scratch.gains
-    l2, min_count, min_hessian = limits.l2, limits.min_count, limits.min_hessian
-    gradient_step, hessian_step = packing.steps[0], packing.steps[1]
+    criterion, min_count, min_hessian = limits.criterion, limits.min_count, limits.min_hessian
+    gradient_step, hessian_step, count_step = packing.steps[0], packing.steps[1], packing.count_step
     total = totals[0]
-    parent, _, _ = score(total, packing, l2)
     # Counts and hessians are multiples of powers of two: their differences are exact.
-    _, all_hessian, count = unpack(total, packing)
+    all_gradient, all_hessian, count = unpack(total, packing)
     all_count = np.float64(count if counts is None else totals[1])
+    parent = leaf_score(LeafSums(all_gradient, all_hessian, all_count * count_step), criterion)
     for b in range(n_cuts):
         left = sums[b]
         left_count = np.float64((left & packing.count_mask) if counts is None else counts[b])
@@ -139,17 +136,13 @@ def _fill_gains(counts, n_cuts, totals, rules, scratch):
         right_hessian = all_hessian - left_hessian
         left_gradient = np.float64(left >> packing.gradient_shift) * gradient_step
         right_gradient = np.float64((total - left) >> packing.gradient_shift) * gradient_step
-        sides = score_of_sides(left_gradient, left_hessian, right_gradient, right_hessian, l2)
-        smallest = min(left_count, right_count) * packing.count_step
-        allowed = (
-            (smallest >= min_count)
-            & (smallest > 0.0)
-            & (min(left_hessian, right_hessian) >= min_hessian)
-            & ((left_hessian + l2) * (right_hessian + l2) > 0.0)
-        )
-        gain = split_gain(
-            sides, parent, left_count * packing.count_step, right_count * packing.count_step
-        )
+        on_left = LeafSums(left_gradient, left_hessian, left_count * count_step)
+        on_right = LeafSums(right_gradient, right_hessian, right_count * count_step)
+        sides = score_of_sides(on_left, on_right, criterion)
+        smallest = min(on_left.weight, on_right.weight)
+        least = min(left_hessian, right_hessian)
+        allowed = (smallest >= min_count) & (smallest > 0.0) & (least >= min_hessian)
+        gain = split_gain(sides, parent, on_left.weight, on_right.weight, criterion)
         gains[b] = gain if allowed else NO_GAIN
 
 
@@ -216,35 +209,35 @@ def _gains_of_one(cells, totals, counts, bounds, rules, cuts, scratch):
 
 
 @inner
-def score_channels(sums, n_outputs, packing, l2):
+def score_channels(sums, weight, n_outputs, packing, criterion):
     """The sums over outputs of scores and hessians."""
     total_score, total_hessian = 0.0, 0.0
     for k in range(n_outputs):
-        score_k, hessian, _ = score(sums[k], packing, l2)
-        total_score += score_k
+        gradient, hessian, _ = unpack(sums[k], packing)
+        total_score += leaf_score(LeafSums(gradient, hessian, weight), criterion)
         total_hessian += hessian
     return total_score, total_hessian
 
 
 @inner
-def _parent_score(totals, n_outputs, packing, l2, bounds):
+def _parent_score(totals, n_outputs, packing, criterion, bounds):
     """The score of a node, within its bounds."""
-    if bounds is None or bounds.shape[0] == 0:
-        return score_channels(totals, n_outputs, packing, l2)[0]
     total_score, weight = 0.0, weight_of(totals, packing)
+    if bounds is None or bounds.shape[0] == 0:
+        return score_channels(totals, weight, n_outputs, packing, criterion)[0]
     for k in range(n_outputs):
-        limits = LeafLimits(l2, bounds[0, k], bounds[1, k])
+        limits = LeafLimits(criterion, bounds[0, k], bounds[1, k])
         total_score += bounded_score(totals[k], weight, packing, limits)[1]
     return total_score
 
 
 @inner
-def _bounded_sides(left, right, n_outputs, packing, l2, direction, bounds):
+def _bounded_sides(left, right, n_outputs, packing, criterion, direction, bounds):
     """Both sides' scores within bounds, or ``NO_GAIN`` where some output is out of order."""
     keep_apart()
     sides, n_left, n_right = 0.0, weight_of(left, packing), weight_of(right, packing)
     for k in range(n_outputs):
-        limits = LeafLimits(l2, bounds[0, k], bounds[1, k])
+        limits = LeafLimits(criterion, bounds[0, k], bounds[1, k])
         sides += score_in_bounds(left[k], n_left, right[k], n_right, packing, limits, direction)
     return sides
 
@@ -282,18 +275,18 @@ def move_left(histogram, cell, totals, left, right):
 @inner
 def _gain_of_cut(left, right, parent, n_outputs, bounds, rules, direction):
     """Gain of a cut of several outputs from the sums of both sides, or ``NO_GAIN``."""
-    packing, limits = rules.packing, rules.limits
+    packing, limits, criterion = rules.packing, rules.limits, rules.limits.criterion
     n_left, n_right = weight_of(left, packing), weight_of(right, packing)
     if min(n_left, n_right) < limits.min_count or min(n_left, n_right) <= 0.0:
         return NO_GAIN
-    left_score, left_hessian = score_channels(left, n_outputs, packing, limits.l2)
-    right_score, right_hessian = score_channels(right, n_outputs, packing, limits.l2)
+    left_score, left_hessian = score_channels(left, n_left, n_outputs, packing, criterion)
+    right_score, right_hessian = score_channels(right, n_right, n_outputs, packing, criterion)
     if min(left_hessian, right_hessian) < limits.min_hessian:
         return NO_GAIN
     sides = left_score + right_score
     if bounds is not None and bounds.shape[0] > 0:
-        sides = _bounded_sides(left, right, n_outputs, packing, limits.l2, direction, bounds)
-    return split_gain(sides, parent, n_left, n_right)
+        sides = _bounded_sides(left, right, n_outputs, packing, criterion, direction, bounds)
+    return split_gain(sides, parent, n_left, n_right, criterion)
 
 
 @inner
@@ -305,7 +298,7 @@ def _gains_of_outputs(cells, totals, n_outputs, bounds, rules, cuts, scratch):
     for c in range(n_channels):
         left[c] = cells[missing + c] if cuts.missing_left else 0
         right[c] = totals[c] - left[c]
-    parent = _parent_score(totals, n_outputs, rules.packing, rules.limits.l2, bounds)
+    parent = _parent_score(totals, n_outputs, rules.packing, rules.limits.criterion, bounds)
     n_cuts = np.int64(0)
     for b in range(-cuts.missing_left, cuts.last):
         if b < 0 or move_left(cells, b * n_channels, totals, left, right):

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from hilboost.backends.compiled import compiled, inner
 from hilboost.backends.exact_sums import CHUNK, add_contiguous, clear_sum, gather, rounded_sum
 from hilboost.backends.loss_gradients import curvature
-from hilboost.engine.ops.cpu.criterion import leaf_value, limits_of
+from hilboost.engine.ops.cpu.criterion import Criterion, LeafSums, limits_of, value_within
 from hilboost.engine.ops.cpu.nodes import ARRAY, BEGIN, END
 from hilboost.engine.ops.cpu.packing import Packing, weight_of
 from hilboost.engine.ops.cpu.row_order import ROWS_PER_BLOCK, row_at
@@ -25,7 +25,7 @@ from hilboost.engine.ops.cpu.sync import share
 class LeafRule(NamedTuple):
     """Inputs of the values of leaves besides the exact sums over their rows."""
 
-    l2: float  # added to the hessian of a leaf
+    criterion: Criterion
     packing: Packing
     totals: NDArray[np.int64]  # (n_nodes, n_channels) int64: packed sums
     # (n_nodes, 2, n_outputs) float64: least and greatest values; (n_nodes, 0, 0) or ``None``
@@ -175,8 +175,8 @@ def value_of_sums(leaf, of_leaves, learned, rule, sums):
     if learned.hessians.shape[1] > 0 or learned.weights.shape[0] > 0:
         bottom = rounded_sum(sums[1, leaf, 0])
     weight = weight_of(rule.totals[node], rule.packing)
-    limits = limits_of(node, 0, rule.l2, rule.bounds)
-    return leaf_value(rounded_sum(sums[0, leaf, 0]), bottom, weight, limits)
+    exact = LeafSums(rounded_sum(sums[0, leaf, 0]), bottom, weight)
+    return value_within(exact, limits_of(node, 0, rule.criterion, rule.bounds))
 
 
 @compiled
@@ -251,8 +251,8 @@ def steps_of_totals(rule, leaves, unit, values):
         total = rule.totals[node, 0]
         gradient = (total >> packing.gradient_shift) * packing.steps[0]
         weight = np.float64(total & packing.count_mask)
-        limits = limits_of(node, 0, rule.l2, rule.bounds)
-        values[leaf, 0] = leaf_value(gradient, weight, weight, limits)
+        limits = limits_of(node, 0, rule.criterion, rule.bounds)
+        values[leaf, 0] = value_within(LeafSums(gradient, weight, weight), limits)
     return _median_reaches(_LEAST_STEP * unit, values[:, 0])
 
 

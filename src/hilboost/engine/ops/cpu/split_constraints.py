@@ -46,14 +46,14 @@ def bound_children(node, direction, nodes, totals, rules, bounds):
     keep_apart()
     left, right = nodes.fields[node, LEFT], nodes.fields[node, RIGHT]
     low, high = (left, right) if direction >= 0 else (right, left)
-    packing, l2 = rules.packing, rules.limits.l2
+    packing = rules.packing
     n_left, n_right = weight_of(totals[left], packing), weight_of(totals[right], packing)
     for k in range(bounds.shape[2]):
         lower, upper = bounds[node, 0, k], bounds[node, 1, k]
         bounds[left, 0, k], bounds[left, 1, k] = lower, upper
         bounds[right, 0, k], bounds[right, 1, k] = lower, upper
         if direction != 0:
-            limits = LeafLimits(l2, lower, upper)
+            limits = LeafLimits(rules.limits.criterion, lower, upper)
             left_value, _ = bounded_score(totals[left, k], n_left, packing, limits)
             right_value, _ = bounded_score(totals[right, k], n_right, packing, limits)
             middle = 0.5 * (left_value + right_value)

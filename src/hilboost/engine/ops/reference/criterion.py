@@ -6,41 +6,48 @@ import numpy as np
 
 from hilboost.core.dtypes import Floats
 from hilboost.engine.ops.cpu.column_splits import NO_GAIN
-from hilboost.engine.ops.cpu.criterion import LeafLimits
+from hilboost.engine.ops.cpu.criterion import Criterion, LeafLimits, LeafSums
 
-Pair = tuple[Floats, Floats]  # sums of gradients and of hessians
+Numbers = float | Floats
 
 _quietly = np.errstate(divide="ignore", invalid="ignore")
 
 
 @_quietly
-def leaf_value(gradient: Floats, hessian: Floats, weight: Floats, limits: LeafLimits) -> Floats:
-    """The Newton step, 0 where the hessians vanish, or the bound; the weight does not matter."""
-    l2, lower, upper = limits
-    step = np.where(hessian + l2 > 0, np.divide(gradient, hessian + l2), 0.0)
-    return np.minimum(np.maximum(step, lower), upper)
+def leaf_value(sums: LeafSums, criterion: Criterion) -> Floats:
+    """The Newton step, 0 where the hessians vanish."""
+    bottom = np.asarray(sums.hessian + criterion.l2)
+    return np.where(bottom > 0, np.divide(sums.gradient, bottom), 0.0)
 
 
-def score_of_value(value: Floats, gradient: Floats, hessian: Floats, l2: float) -> Floats:
+def value_within(sums: LeafSums, limits: LeafLimits) -> Floats:
+    """The value of a leaf, or the bound that it exceeds."""
+    return np.minimum(np.maximum(leaf_value(sums, limits.criterion), limits.lower), limits.upper)
+
+
+def score_of_value(value: Floats, sums: LeafSums, criterion: Criterion) -> Floats:
     """By how much any value reduces twice the quadratic loss."""
-    return value * (2.0 * gradient - (hessian + l2) * value)
+    return value * (2.0 * sums.gradient - (sums.hessian + criterion.l2) * value)
 
 
 @_quietly
-def leaf_score(gradient: Floats, hessian: Floats, l2: float) -> Floats:
-    """By how much the Newton step does; 0 without hessians."""
-    return np.where(hessian > 0, np.divide(gradient * gradient, hessian + l2), 0.0)
+def leaf_score(sums: LeafSums, criterion: Criterion) -> Floats:
+    """By how much the value of a leaf does; 0 without hessians."""
+    gradient, hessian, _ = map(np.asarray, sums)
+    return np.where(hessian > 0, np.divide(gradient * gradient, hessian + criterion.l2), 0.0)
 
 
 @_quietly
-def score_of_sides(left: Pair, right: Pair, l2: float) -> Floats:
+def score_of_sides(left: LeafSums, right: LeafSums, criterion: Criterion) -> Floats:
     """The sum of two scores by one division, or ``NO_GAIN`` where the hessians of a side vanish."""
-    a, c = left[1] + l2, right[1] + l2
-    top = left[0] * left[0] * c + right[0] * right[0] * a
+    a, c = np.asarray(left.hessian + criterion.l2), np.asarray(right.hessian + criterion.l2)
+    top = left.gradient * left.gradient * c + right.gradient * right.gradient * a
     return np.where(a * c > 0, np.divide(top, a * c), NO_GAIN)
 
 
 @_quietly
-def split_gain(sides: Floats, parent: Floats, left_weight: Floats, right_weight: Floats) -> Floats:
-    """The gain of a split, to which the weights of the rows of both sides do not matter."""
+def split_gain(
+    sides: Floats, parent: Floats, left_weight: Numbers, right_weight: Numbers, criterion: Criterion
+) -> Floats:
+    """The gain of a split from the sum of both sides' scores and the score of the node."""
     return sides - parent

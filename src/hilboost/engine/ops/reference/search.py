@@ -10,19 +10,18 @@ from numpy.typing import NDArray
 from hilboost.core.dtypes import Floats
 from hilboost.engine.ops.cpu.category_splits import SET_WORDS
 from hilboost.engine.ops.cpu.column_splits import NO_GAIN
-from hilboost.engine.ops.cpu.criterion import LeafLimits
+from hilboost.engine.ops.cpu.criterion import Criterion, LeafLimits, LeafSums, with_l2
 from hilboost.engine.ops.cpu.growth import Growth
 from hilboost.engine.ops.cpu.histogram import STRIDE
 from hilboost.engine.ops.cpu.nodes import BIN, COLUMN, MISSING_LEFT, SLOT
-from hilboost.engine.ops.cpu.packing import Packing
 from hilboost.engine.ops.cpu.split_search import SplitRules
 from hilboost.engine.ops.reference.criterion import (
-    Pair,
     leaf_score,
     leaf_value,
     score_of_sides,
     score_of_value,
     split_gain,
+    value_within,
 )
 
 Sums = NDArray[np.int64]
@@ -153,42 +152,41 @@ def _gains(
     left: Sums, totals: Sums, rules: SplitRules, directions: NDArray, bounds: Floats | None
 ) -> Floats:
     """Gains of cuts by the sums of their left sides, (n_cuts, n_channels)."""
-    limits, packing, l2 = rules.limits, rules.packing, rules.limits.l2
-    n_outputs, right = rules.n_outputs or 1, totals - left
-    left_c, right_c = (np.float64(packing.count_step) * _counts(s, rules) for s in (left, right))
+    limits, criterion, n_outputs = rules.limits, rules.limits.criterion, rules.n_outputs or 1
+    parts = [
+        [_unpack(sums, rules, k) for k in range(n_outputs)]
+        for sums in (left, totals - left, totals[None])
+    ]
+    left_c, right_c = (part[0].weight for part in parts[:2])
     smallest = np.minimum(left_c, right_c)
-    parts = [[_unpack(sums[:, k], packing) for k in range(n_outputs)] for sums in (left, right)]
-    parent = [_unpack(totals[k : k + 1], packing) for k in range(n_outputs)]
-    hessians = [sum(h for _, h in part) for part in parts]
+    hessians = [sum(sums.hessian for sums in part) for part in parts[:2]]
     allowed = (smallest >= limits.min_count) & (smallest > 0)
     allowed &= np.minimum(hessians[0], hessians[1]) >= limits.min_hessian
     if n_outputs == 1:
-        sides = score_of_sides(parts[0][0], parts[1][0], l2)
-        gains = split_gain(sides, leaf_score(*parent[0], l2), left_c, right_c)
+        sides = score_of_sides(parts[0][0], parts[1][0], criterion)
+        gains = split_gain(sides, leaf_score(parts[2][0], criterion), left_c, right_c, criterion)
     else:
         left_score, right_score, of_node = (
-            np.sum([leaf_score(*one, l2) for one in part], axis=0) for part in (*parts, parent)
+            np.sum([leaf_score(sums, criterion) for sums in part], axis=0) for part in parts
         )
-        gains = split_gain(left_score + right_score, of_node, left_c, right_c)
+        gains = split_gain(left_score + right_score, of_node, left_c, right_c, criterion)
     if bounds is not None:
-        weights = left_c, right_c, packing.count_step * _counts(totals, rules)
-        sides, of_node, ordered = _bounded_sides((*parts, parent), weights, l2, directions, bounds)
-        gains = split_gain(sides, of_node, left_c, right_c)
+        sides, of_node, ordered = _bounded_sides(parts, criterion, directions, bounds)
+        gains = split_gain(sides, of_node, left_c, right_c, criterion)
         allowed &= ordered
     return np.where(allowed, gains, NO_GAIN)
 
 
 def _bounded_sides(
-    parts: tuple, weights: tuple, l2: float, directions: NDArray, bounds: Floats
+    parts: list[list[LeafSums]], criterion: Criterion, directions: NDArray, bounds: Floats
 ) -> tuple[Floats, Floats, NDArray[np.bool_]]:
     """Scores of both sides and the node with values in bounds; whether these are in order."""
     sides, of_parent = np.zeros(len(directions)), np.zeros(1)
     ordered = np.ones(len(directions), dtype=bool)
     for k, (lower, upper) in enumerate(bounds.T):
-        limits = LeafLimits(l2, float(lower), float(upper))
+        limits = LeafLimits(criterion, float(lower), float(upper))
         (left, left_score), (right, right_score), (_, of_node) = (
-            _bounded_score(part[k], weight, limits)
-            for part, weight in zip(parts, weights, strict=True)
+            _bounded_score(part[k], limits) for part in parts
         )
         ordered &= ~(directions * (right - left) < 0)
         sides = sides + (left_score + right_score)
@@ -198,54 +196,56 @@ def _bounded_sides(
 
 def _best_levels(by_bin: Sums, totals: Sums, rules: SplitRules, bounds: Floats | None) -> _Split:
     """The best cut of the levels in the order of their smoothed Newton steps."""
-    limits, packing = rules.limits, rules.packing
+    limits, criterion = rules.limits, rules.limits.criterion
     bins = np.flatnonzero(by_bin.any(axis=1))
-    (mean_g,), (mean_h,) = _unpack(totals[:1], packing)
-    count = _counts(totals[None], rules)[0] * packing.count_step
-    if mean_h <= 0 or count <= 0:
+    of_node = LeafSums(*(float(np.ravel(one)[0]) for one in _unpack(totals[None], rules)))
+    if of_node.hessian <= 0 or of_node.weight <= 0:
         return _NONE
     pooled = by_bin[bins].copy()
-    light = _counts(pooled, rules) * packing.count_step < limits.level_count
+    light = _unpack(pooled, rules).weight < limits.level_count
     pooled[light] = pooled[light].sum(axis=0)
-    g, h = _unpack(pooled[:, 0], packing)
-    smoothed = LeafLimits(limits.level_smoothing * mean_h / count, -np.inf, np.inf)
-    weights = np.float64(packing.count_step) * _counts(pooled, rules)
-    steps = leaf_value(g - mean_g / mean_h * h, h, weights, smoothed)
+    g, h, weights = _unpack(pooled, rules)
+    beyond = LeafSums(g - of_node.gradient / of_node.hessian * h, h, weights)
+    smoothing = limits.level_smoothing * of_node.hessian / of_node.weight
+    steps = leaf_value(beyond, with_l2(criterion, smoothing))
     order = np.argsort(steps, kind="stable")
-    left = by_bin[bins[order]].cumsum(axis=0)[:-1]
-    left_g, left_h = _unpack(left[:, 0], packing)
-    left_c = np.float64(packing.count_step) * _counts(left, rules)
-    right_h, right_c = mean_h - left_h, count - left_c
-    smallest = np.minimum(left_c, right_c)
+    sums = by_bin[bins[order]].cumsum(axis=0)[:-1]
+    left = _unpack(sums, rules)
+    right = LeafSums(*(whole - part for whole, part in zip(of_node, left, strict=True)))
+    smallest = np.minimum(left.weight, right.weight)
     allowed = (np.diff(steps[order]) != 0) & (smallest >= limits.min_count) & (smallest > 0)
-    allowed &= np.minimum(left_h, right_h) >= limits.min_hessian
-    l2 = limits.l2 + limits.level_l2
+    allowed &= np.minimum(left.hessian, right.hessian) >= limits.min_hessian
+    of_sides = with_l2(criterion, criterion.l2 + limits.level_l2)
     if bounds is None:
-        parent = leaf_score(mean_g, mean_h, limits.l2)
-        sides = leaf_score(left_g, left_h, l2) + leaf_score(mean_g - left_g, right_h, l2)
+        parent = leaf_score(of_node, criterion)
+        scores = leaf_score(left, of_sides) + leaf_score(right, of_sides)
     else:
-        of_node = LeafLimits(limits.l2, *bounds[:, 0].tolist())
-        parent = _bounded_score((mean_g, mean_h), count, of_node)[1]
-        right, of_sides = _unpack(totals[0] - left[:, 0], packing), of_node._replace(l2=l2)
-        sides = _bounded_score((left_g, left_h), left_c, of_sides)[1]
-        sides = sides + _bounded_score(right, right_c, of_sides)[1]
-    gains = np.where(allowed, split_gain(sides, parent, left_c, right_c), NO_GAIN)
+        within = LeafLimits(criterion, *bounds[:, 0].tolist())
+        parent = _bounded_score(of_node, within)[1]
+        within = within._replace(criterion=of_sides)
+        scores = _bounded_score(left, within)[1]
+        scores = scores + _bounded_score(_unpack(totals - sums, rules), within)[1]
+    gains = np.where(
+        allowed, split_gain(scores, parent, left.weight, right.weight, of_sides), NO_GAIN
+    )
     if not len(gains) or gains.max() == NO_GAIN:
         return _NONE
     place = int(gains.argmax())
     chosen, last = bins[order[: place + 1]], len(by_bin) - 1
     side = int(last in chosen) if bins[-1] == last else None
     levels, present = chosen[chosen < last], bins[bins < last]
-    return _Split(float(gains[place]), left[place], 0, side, levels, present)
+    return _Split(float(gains[place]), sums[place], 0, side, levels, present)
 
 
-def _unpack(packed: Sums, packing: Packing) -> Pair:
-    """Gradients and hessians of packed sums."""
+def _unpack(sums: Sums, rules: SplitRules, output: int = 0) -> LeafSums:
+    """The sums of an output, and the weights, of packed sums (n, n_channels)."""
+    packing, packed = rules.packing, sums[:, output]
     hessian = (packed >> packing.hessian_shift) & packing.hessian_mask
     count = packed & packing.count_mask
-    return (
+    return LeafSums(
         packing.steps[0] * (packed >> packing.gradient_shift),
         packing.steps[1] * hessian + np.float64(packing.hessian_of_count) * count,
+        np.float64(packing.count_step) * _counts(sums, rules),
     )
 
 
@@ -255,12 +255,11 @@ def _counts(sums: Sums, rules: SplitRules) -> Sums:
     return sums[..., 0] & mask if mask else sums[..., -1]
 
 
-def _bounded_score(sums: Pair, weight: Floats, limits: LeafLimits) -> Pair:
+def _bounded_score(sums: LeafSums, limits: LeafLimits) -> tuple[Floats, Floats]:
     """The leaf value within bounds, and its score."""
-    (gradient, hessian), curved = sums, sums[1] > 0
-    value = leaf_value(np.where(curved, gradient, 0.0), hessian, weight, limits)
-    score = score_of_value(value, gradient, hessian, limits.l2)
-    return value, np.where(curved, score, 0.0)
+    curved = np.asarray(sums.hessian) > 0
+    value = value_within(sums._replace(gradient=np.where(curved, sums.gradient, 0.0)), limits)
+    return value, np.where(curved, score_of_value(value, sums, limits.criterion), 0.0)
 
 
 def stride_of(growth: Growth) -> int:
