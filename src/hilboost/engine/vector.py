@@ -134,7 +134,7 @@ def _growth(
         sums=empty_sums(n_nodes, k),
         categories=CategorySplits(marked_columns(settings.categorical, d), sets),
         buffers=RowBuffers(places, np.zeros((2, 0), dtype=np.int64), np.empty(m, dtype=np.uint8)),
-        candidates=empty_candidates(d, bool(settings.categorical)),
+        candidates=empty_candidates(d),
         scratch=VectorScratch(
             np.empty((n_threads, n_bins + 1), dtype=np.int64),
             np.empty((n_threads, max(m, n_bins)), dtype=dtypes.ROW),

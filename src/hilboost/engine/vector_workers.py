@@ -31,7 +31,7 @@ from hilboost.engine.ops.cpu.nodes import (
     open_children,
 )
 from hilboost.engine.ops.cpu.operations import CpuOperations, n_parts
-from hilboost.engine.ops.cpu.vector_candidates import CUT, SIDE, draw_candidates, empty_candidates
+from hilboost.engine.ops.cpu.vector_candidates import SIDE, draw_candidates, empty_candidates
 from hilboost.engine.ops.cpu.vector_cuts import NodeRows
 from hilboost.engine.ops.cpu.vector_grow import set_priority, sum_rows
 from hilboost.engine.ops.cpu.vector_state import VARIANCE, WEIGHT, VectorGrowth
@@ -50,7 +50,6 @@ class VectorLoop:
         self._growth, self._operations, self._exchange = growth, operations, exchange
         self._nodes, self._fields, self._team = growth.nodes, growth.nodes.fields, operations.team
         self._bins = np.arange(growth.table.n_bins, dtype=dtypes.ROW)
-        self._marked = growth.categories.is_category
 
     def run(self) -> None:
         """Divide the nodes of the largest variances until there are enough leaves."""
@@ -142,7 +141,7 @@ class VectorLoop:
     def _drawn(self, node: np.int64, present: NDArray[np.bool_] | None) -> _Candidates:
         """Draw the columns of a node, and their cuts if these are random."""
         sums = self._growth.sums
-        candidates = empty_candidates(len(self._growth.ranges.low), len(self._marked) > 0)
+        candidates = empty_candidates(len(self._growth.ranges.low))
         growth = self._growth._replace(candidates=candidates)
         table = growth.table if present is None else _table_of(present)
         weight = float(sums.masses[node, WEIGHT])
@@ -158,7 +157,7 @@ class VectorLoop:
         if part.present is None:
             groups = np.tile(np.arange(n_bins), (len(columns), 1))
         else:
-            groups, n_bins = np.where(part.goes_left(self._marked, n_bins), 0, -1), 1
+            groups, n_bins = np.where(part.goes_left(n_bins), 0, -1), 1
         sums = np.zeros((len(columns), n_bins, growth.sums.totals.shape[1] + 3))
 
         def work(part: int, n_parts: int) -> None:
@@ -172,7 +171,7 @@ class VectorLoop:
         present, whole = sums[..., -1] > 0, self._sums_of(part.node)
         if part.present is not None:
             present, on_left = part.present[part.columns], sums[:, 0]
-            goes_left = part.goes_left(self._marked, len(self._bins))
+            goes_left = part.goes_left(len(self._bins))
             # Any bin of a side may have the sums of the side.
             sums = np.zeros((*present.shape, len(whole)))
             each = np.arange(len(present))
@@ -181,7 +180,7 @@ class VectorLoop:
         values, weights = np.ascontiguousarray(sums[..., :-3]), sums[..., -3].copy()
         table, first = _table_of(present), part.some.start
         search_sums(part.node, first, table, self._bins, values, weights, part.growth)
-        goes_left = part.goes_left(self._marked, len(self._bins))
+        goes_left = part.goes_left(len(self._bins))
         part.on_left[part.columns] = np.einsum("cbk,cb->ck", sums, goes_left)
 
 
@@ -207,15 +206,11 @@ class _Candidates(NamedTuple):
         """The columns of the candidates."""
         return self.growth.candidates.columns[self.some]
 
-    def goes_left(self, marked: NDArray[np.uint8], n_bins: int) -> NDArray[np.bool_]:
+    def goes_left(self, n_bins: int) -> NDArray[np.bool_]:
         """Which bins the drawn splits send left, (n_candidates, n_bins)."""
-        found = self.growth.candidates.found[:, self.some]
-        goes_left = np.arange(n_bins) <= found[CUT][:, None]
-        if len(marked):
-            by_level = marked[self.columns] != 0
-            sets = self.growth.candidates.left_sets[self.some][by_level].view(np.uint8)
-            goes_left[by_level] = np.unpackbits(sets, axis=1, count=n_bins, bitorder="little")
-        goes_left[:, -1] = found[SIDE]
+        sets = self.growth.candidates.left_sets[self.some].view(np.uint8)
+        goes_left = np.unpackbits(sets, axis=1, count=n_bins, bitorder="little").astype(bool)
+        goes_left[:, -1] = self.growth.candidates.found[SIDE, self.some]
         return goes_left
 
 

@@ -12,7 +12,7 @@ from hilboost.backends.random_bits import mix
 from hilboost.engine.ops.cpu.binning import BinTable, offset_of
 from hilboost.engine.ops.cpu.category_splits import SET_WORDS
 from hilboost.engine.ops.cpu.column_splits import NO_GAIN
-from hilboost.engine.ops.cpu.vector_cuts import bin_of
+from hilboost.engine.ops.cpu.vector_cuts import bin_of, holds, put, put_cut
 from hilboost.engine.ops.cpu.vector_levels import draw_subset
 
 # Rows of ``Candidates.found``: what was found out about each candidate column.
@@ -33,19 +33,17 @@ class Candidates(NamedTuple):
     number: NDArray[np.int64]  # (1,) int64: how many there are
     columns: NDArray[np.int64]  # (d,) int64: the candidates first
     found: NDArray[np.float64]  # (FOUND_SIZE, d) float64
-    # (d, SET_WORDS) uint64: a bit a level that goes left, for columns of categories; (0, SET_WORDS)
-    # without any
-    left_sets: NDArray[np.uint64]
-    present: NDArray[np.uint64]  # (SET_WORDS,) uint64: room for the levels of a node
+    left_sets: NDArray[np.uint64]  # (d, SET_WORDS) uint64: the bins that go left
+    present: NDArray[np.uint64]  # (SET_WORDS,) uint64: room for the bins of a node
 
 
-def empty_candidates(d: int, any_categories: bool) -> Candidates:
+def empty_candidates(d: int) -> Candidates:
     """Room for ``d`` columns."""
     return Candidates(
         np.zeros(1, dtype=np.int64),
         np.empty(d, dtype=np.int64),
         np.zeros((FOUND_SIZE, d)),
-        np.zeros((d if any_categories else 0, SET_WORDS), dtype=np.uint64),
+        np.zeros((d, SET_WORDS), dtype=np.uint64),
         np.zeros(SET_WORDS, dtype=np.uint64),
     )
 
@@ -58,48 +56,58 @@ def _draw_number(state):
 
 
 @inner
-def _draw_cut(table, ranges, column, here, number, found, c):
-    """A cut uniform between the node's least and greatest value; False where these are equal."""
-    keep_apart()
-    low, high = ranges.low[column], ranges.high[column]
-    offset, n_bins = offset_of(table, column), table.n_bins
-    first, last, any_missing = n_bins, -1, False
+def find_present(table, column, here, present):
+    """Note the bins of a node; returns the first and the last one, and 1 if values are missing.
+
+    ``present``: (SET_WORDS,) uint64, written: without the bin of missing values.
+    """
+    offset, missing = offset_of(table, column), table.n_bins - 1
+    first, last, any_missing = table.n_bins, -1, 0
+    present[:] = uint64(0)
     for i in range(here.begin, here.end):
         b = bin_of(table, offset, here.rows[i])
-        if b == n_bins - 1:
-            any_missing = True
+        if b == missing:
+            any_missing = 1
         else:
+            put(present, b)
             first, last = min(first, b), max(last, b)
-    if last < 0 or (first == last and not any_missing):
-        return False
-    found[SIDE, c] = 0
-    if first == last:  # values against missing ones
-        found[CUT, c], found[VALUE, c] = last, high[last]
-        return True
+    return first, last, any_missing
+
+
+@inner
+def _draw_cut(low, high, first, last, number):
+    """A cut uniform between two bins: the last bin on its left, and its value."""
     value = low[first] + number * (high[last] - low[first])
     cut = first
     while cut + 1 < last and low[cut + 1] <= value:
         cut += 1
     # Between the values of the bins on both sides, so that rows and bins agree.
     value = max(value, high[cut])
-    if value >= low[cut + 1]:
+    if first == last or value >= low[cut + 1]:
         value = high[cut]
-    found[CUT, c], found[VALUE, c] = cut, value
-    return True
+    return cut, value
 
 
 @inner
 def _draw_split(table, column, here, state, number, c, growth):
     """A random split of a column; False where all of its values in the node are equal."""
+    keep_apart()
     candidates, is_category = growth.candidates, growth.categories.is_category
-    found = candidates.found
-    if is_category.shape[0] == 0 or not is_category[column]:
-        return _draw_cut(table, growth.ranges, column, here, number, found, c)
-    seed = state ^ uint64(0xA0761D6478BD642F)  # apart from the draws of columns
-    left_set = candidates.left_sets[c]
-    missing_left = draw_subset(table, column, here, seed, candidates.present, left_set)
-    found[CUT, c], found[SIDE, c], found[VALUE, c] = 0, missing_left, 0.0
-    return missing_left >= 0
+    found, left_set, missing = candidates.found, candidates.left_sets[c], table.n_bins - 1
+    first, last, any_missing = find_present(table, column, here, candidates.present)
+    if last < 0 or (first == last and any_missing == 0):
+        return False
+    found[CUT, c], found[VALUE, c] = 0, 0.0
+    if is_category.shape[0] > 0 and is_category[column] != 0:
+        seed = state ^ uint64(0xA0761D6478BD642F)  # apart from the draws of columns
+        draw_subset(candidates.present, any_missing, missing, seed, left_set)
+    else:  # of one bin: values against missing ones
+        ranges = growth.ranges
+        cut, value = _draw_cut(ranges.low[column], ranges.high[column], first, last, number)
+        found[CUT, c], found[VALUE, c] = cut, value
+        put_cut(cut, int64(0), missing, left_set)
+    found[SIDE, c] = int64(holds(left_set, missing))
+    return True
 
 
 @compiled

@@ -1,8 +1,9 @@
-"""Cuts of one column for a tree with vector leaves: exact sums, no histograms.
+"""Splits of one column for a tree with vector leaves: exact sums, no histograms.
 
 A histogram of ``r`` outputs holds ``bins x r`` sums a column, which few rows never fill.  Here the
 rows of a node are sorted by bin, one column at a time, and one running sum of ``r`` numbers passes
-over them; for randomized trees one pass a drawn cut is enough.
+over them; for randomized trees one pass a drawn split is enough.  A split is a set of bins that go
+left, that of missing values among them.
 """
 
 from typing import NamedTuple
@@ -11,7 +12,7 @@ import numpy as np
 from numba import int64, uint64
 from numpy.typing import NDArray
 
-from hilboost.backends.compiled import inner
+from hilboost.backends.compiled import inner, tiny
 from hilboost.backends.intrinsics import keep_apart, prefetch
 from hilboost.backends.sums_in_eights import squares
 from hilboost.engine.ops.cpu.binning import BinTable, offset_of
@@ -141,27 +142,48 @@ def scan_cuts(column, min_weight, tie, scratch):
     return best, best_bin, best_left
 
 
-@inner
-def score_cut(column, min_weight, cut, missing_left, sums):
-    """Score of one cut, ``NO_GAIN`` where a side would be too light.
+@tiny
+def holds(bins, b):
+    """Whether a set of bins (SET_WORDS,) holds a bin."""
+    return (bins[b >> 6] >> uint64(b & 63)) & uint64(1) != uint64(0)
 
-    The side with fewer rows is summed; the other one is what it lacks of the whole.
+
+@tiny
+def put(bins, b):
+    """Put a bin into a set."""
+    bins[b >> 6] |= uint64(1) << uint64(b & 63)
+
+
+@inner
+def put_cut(cut, missing_left, missing, left_set):
+    """Send the bins up to a cut left, and that of missing values if ``missing_left``."""
+    left_set[:] = uint64(0)
+    for word in range((cut >> 6) + 1):
+        n_left = min(cut + 1 - 64 * word, 64)
+        left_set[word] = ~uint64(0) >> uint64(64 - n_left)
+    if missing_left:
+        put(left_set, missing)
+
+
+@inner
+def score_split(column, min_weight, left_set, is_cut, sums):
+    """Score of one split, ``NO_GAIN`` where a side would be too light.
+
+    Of a cut, the side with fewer rows is summed; the other one is what it lacks of the whole.
     """
     keep_apart()
     table, here, gradients = column.table, column.here, column.gradients
-    offset, missing = offset_of(table, column.number), table.n_bins - 1
-    weights = gradients.weights
-    n_left = 0
-    for i in range(here.begin, here.end):
-        b = bin_of(table, offset, here.rows[i])
-        n_left += int64(b <= cut or (missing_left != 0 and b == missing))
-    summed = 2 * n_left <= here.end - here.begin  # whether the left side is
+    offset, weights, summed = offset_of(table, column.number), gradients.weights, True
+    if is_cut:
+        n_left = 0
+        for i in range(here.begin, here.end):
+            n_left += int64(holds(left_set, bin_of(table, offset, here.rows[i])))
+        summed = 2 * n_left <= here.end - here.begin  # whether the left side is
     sums[:] = 0.0
     weight = 0.0
     for i in range(here.begin, here.end):
         row = here.rows[i]
-        b = bin_of(table, offset, row)
-        if (b <= cut or (missing_left != 0 and b == missing)) == summed:
+        if holds(left_set, bin_of(table, offset, row)) == summed:
             add_row(sums, gradients.values, row)
             weight += weights[row] if weights.shape[0] > 0 else 1.0
     other_weight = here.weight - weight

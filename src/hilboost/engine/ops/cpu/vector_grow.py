@@ -5,7 +5,7 @@ candidate columns and the rows that are divided; whoever completes a step decide
 follows, so that the tree is the same on any number of threads.
 """
 
-from numba import int64
+from numba import int64, uint64
 
 from hilboost.backends.compiled import compiled, inner
 from hilboost.backends.intrinsics import keep_apart
@@ -24,6 +24,7 @@ from hilboost.engine.ops.cpu.batch import (
     start_step,
 )
 from hilboost.engine.ops.cpu.binning import offset_of
+from hilboost.engine.ops.cpu.category_splits import SET_WORDS
 from hilboost.engine.ops.cpu.column_splits import NO_GAIN
 from hilboost.engine.ops.cpu.nodes import (
     ARRAY,
@@ -49,6 +50,7 @@ from hilboost.engine.ops.cpu.vector_candidates import (
     VALUE,
     best_candidate,
     draw_candidates,
+    find_present,
 )
 from hilboost.engine.ops.cpu.vector_cuts import (
     ALMOST,
@@ -57,14 +59,14 @@ from hilboost.engine.ops.cpu.vector_cuts import (
     NodeRows,
     add_row,
     bin_of,
+    holds,
+    put_cut,
     scan_cuts,
-    score_cut,
+    score_split,
 )
 from hilboost.engine.ops.cpu.vector_levels import (
     LevelScratch,
     scan_subsets,
-    score_subset,
-    settle_subset,
 )
 from hilboost.engine.ops.cpu.vector_state import SQUARES, VARIANCE, WEIGHT
 
@@ -174,43 +176,40 @@ def try_candidate(thread, c, column, growth):
     """Find the best split by a column, candidate ``c``, or score the drawn one."""
     scratch, found = growth.scratch, growth.candidates.found[:, c]
     own = CutScratch(scratch.starts[thread], scratch.order[thread], scratch.sums[thread])
-    min_weight, random_cuts = growth.limits.min_weight, growth.limits.random_cuts
-    tie, cut, side = tie_of(column.here.weight, growth), int64(found[CUT]), int64(found[SIDE])
-    if _is_category(c, growth):
-        left_set = growth.candidates.left_sets[c]
-        if random_cuts:
-            found[GAIN] = score_subset(column, min_weight, left_set, side, own.sums)
-        else:
-            found[CUT], levels = 0.0, _levels_of(scratch.levels, thread)
-            best = scan_subsets(column, min_weight, tie, own, levels, left_set)
-            found[GAIN], found[SIDE] = best
-    elif random_cuts:
-        found[GAIN] = score_cut(column, min_weight, cut, side, own.sums)
+    min_weight, left_set = growth.limits.min_weight, growth.candidates.left_sets[c]
+    tie, missing = tie_of(column.here.weight, growth), column.table.n_bins - 1
+    by_level = _is_category(c, growth)
+    if growth.limits.random_cuts:
+        found[GAIN] = score_split(column, min_weight, left_set, not by_level, own.sums)
+    elif by_level:
+        levels = _levels_of(scratch.levels, thread)
+        found[GAIN] = scan_subsets(column, min_weight, tie, own, levels, left_set)
+        found[CUT] = 0.0
     else:
-        found[GAIN], found[CUT], found[SIDE] = scan_cuts(column, min_weight, tie, own)
+        found[GAIN], cut, missing_left = scan_cuts(column, min_weight, tie, own)
+        found[CUT] = cut
+        put_cut(cut, missing_left, missing, left_set)
+    found[SIDE] = int64(holds(left_set, missing))
 
 
 @inner
-def _around_cut(column, cut):
-    """The weight below a cut, the next bin above it that holds rows, and how many lack a value."""
+def _weight_on_left(column, left_set):
+    """The weight of the rows that go left."""
     table, here, weights = column.table, column.here, column.gradients.weights
-    offset, missing = offset_of(table, column.number), table.n_bins - 1
-    following, left, n_missing = table.n_bins, 0.0, 0
+    offset, weight = offset_of(table, column.number), 0.0
     for i in range(here.begin, here.end):
-        b = bin_of(table, offset, here.rows[i])
-        n_missing += int64(b == missing)
-        if b <= cut:
-            left += weights[here.rows[i]] if weights.shape[0] > 0 else 1.0
-        if cut < b < missing:
-            following = min(following, b)
-    return left, following, n_missing
+        if holds(left_set, bin_of(table, offset, here.rows[i])):
+            weight += weights[here.rows[i]] if weights.shape[0] > 0 else 1.0
+    return weight
 
 
 @inner
-def _middle(low, high, cut, following):
+def _middle(low, high, cut, present):
     """The value halfway between two bins, the lower one where there is none between them."""
-    value = high[cut]
-    if following < low.shape[0]:
+    value, following, missing = high[cut], cut + 1, low.shape[0] - 1
+    while following < missing and not holds(present, following):
+        following += 1
+    if following < missing:
         middle = value + (0.5 * low[following] - 0.5 * value)
         if value <= middle < low[following]:
             value = middle
@@ -219,20 +218,22 @@ def _middle(low, high, cut, following):
 
 @inner
 def settle_candidate(c, column, growth):
-    """Note where missing values and levels without rows go, and the value of a cut."""
+    """Send unseen levels and missing values to the heavier side, and note the value of a cut."""
     candidates, ranges = growth.candidates, growth.ranges
-    found, side = candidates.found[:, c], int64(candidates.found[SIDE, c])
+    found, left_set, present = candidates.found[:, c], candidates.left_sets[c], candidates.present
+    number = candidates.columns[c]
+    _, _, any_missing = find_present(column.table, number, column.here, present)
+    weight = _weight_on_left(column, left_set)
+    heavier = 2.0 * weight >= ALMOST * column.here.weight
+    if not any_missing:
+        found[SIDE] = int64(heavier)
     if _is_category(c, growth):
-        present, left_set = candidates.present, candidates.left_sets[c]
-        found[SIDE] = settle_subset(column, side, present, left_set)
+        for w in range(SET_WORDS):
+            left_set[w] = left_set[w] & present[w] | (~present[w] if heavier else uint64(0))
         found[VALUE] = 0.0
-        return
-    number, cut = candidates.columns[c], int64(found[CUT])
-    left, following, n_missing = _around_cut(column, cut)
-    if n_missing == 0:  # rows without a value follow the heavier part where none was seen
-        found[SIDE] = int64(2 * left >= ALMOST * column.here.weight)
-    if not growth.limits.random_cuts:
-        found[VALUE] = _middle(ranges.low[number], ranges.high[number], cut, following)
+    elif not growth.limits.random_cuts:
+        low, high = ranges.low[number], ranges.high[number]
+        found[VALUE] = _middle(low, high, int64(found[CUT]), present)
 
 
 @inner

@@ -19,10 +19,9 @@ from hilboost.backends.compiled import inner
 from hilboost.backends.intrinsics import keep_apart
 from hilboost.backends.random_bits import mix
 from hilboost.backends.sums_in_eights import dot, squares
-from hilboost.engine.ops.cpu.binning import offset_of
 from hilboost.engine.ops.cpu.category_splits import SET_WORDS, sort_by_step
 from hilboost.engine.ops.cpu.column_splits import NO_GAIN
-from hilboost.engine.ops.cpu.vector_cuts import ALMOST, add_row, add_rows, bin_of, sort_by_bin
+from hilboost.engine.ops.cpu.vector_cuts import add_rows, put, sort_by_bin
 
 MOST_TRIED = 10
 """Up to so many levels in a node, missing values among them, all of their subsets are tried."""
@@ -56,13 +55,6 @@ def empty_levels(n_threads: int, n_levels: int, k: int) -> LevelScratch:
         np.empty((n_threads, 2, n_levels)),
         np.empty((n_threads, 2, n_subsets)),
     )
-
-
-@inner
-def _goes_left(b, missing, left_set, missing_left):
-    if b == missing:
-        return missing_left != 0
-    return (left_set[b >> 6] >> uint64(b & 63)) & uint64(1) != uint64(0)
 
 
 @inner
@@ -181,24 +173,11 @@ def _cut_order(size, here, min_weight, tie, levels):
 
 
 @inner
-def _add_level(b, missing, left_set):
-    """Send a level left; whether it is that of missing values."""
-    if b == missing:
-        return 1
-    left_set[b >> 6] |= uint64(1) << uint64(b & 63)
-    return 0
-
-
-@inner
 def scan_subsets(column, min_weight, tie, scratch, levels, left_set):
     """Best split of the levels of one column over the rows of a node.
 
-    ``left_set``: (SET_WORDS,) uint64, written: a bit a level of the node that goes left.
-
-    Returns
-    -------
-    score, missing_left
-        Score ``|S_l|²/W_l + |S_r|²/W_r``, ``NO_GAIN`` where no split is allowed.
+    ``left_set``: (SET_WORDS,) uint64, written: a bit a level of the node that goes left.  Returns
+    the score ``|S_l|²/W_l + |S_r|²/W_r``, ``NO_GAIN`` where no split is allowed.
 
     Notes
     -----
@@ -207,75 +186,32 @@ def scan_subsets(column, min_weight, tie, scratch, levels, left_set):
     """
     keep_apart()
     left_set[:] = uint64(0)
-    here, missing, missing_left = column.here, column.table.n_bins - 1, 0
+    here = column.here
     size = _sum_levels(column, scratch, levels)
     if size < 2:
-        return NO_GAIN, missing_left
+        return NO_GAIN
     if size <= MOST_TRIED:
         gain, chosen = _try_subsets(size, here, min_weight, tie, levels)
         for i in range(size - 1):
             if (chosen >> i) & 1:
-                missing_left |= _add_level(levels.bins[i], missing, left_set)
+                put(left_set, levels.bins[i])
     else:
         _find_steps(size, levels)
         gain, n_left = _cut_order(size, here, min_weight, tie, levels)
         for place in range(n_left):
-            missing_left |= _add_level(levels.bins[levels.order[place]], missing, left_set)
+            put(left_set, levels.bins[levels.order[place]])
     middle, _ = squares(here.totals, here.totals)
-    return gain + middle / here.weight, missing_left
+    return gain + middle / here.weight
 
 
 @inner
-def score_subset(column, min_weight, left_set, missing_left, sums):
-    """Score of one split of the levels, ``NO_GAIN`` where a side would be too light."""
-    keep_apart()
-    table, here, gradients = column.table, column.here, column.gradients
-    offset, missing, weights = offset_of(table, column.number), table.n_bins - 1, gradients.weights
-    sums[:] = 0.0
-    weight = 0.0
-    for i in range(here.begin, here.end):
-        row = here.rows[i]
-        if _goes_left(bin_of(table, offset, row), missing, left_set, missing_left):
-            add_row(sums, gradients.values, row)
-            weight += weights[row] if weights.shape[0] > 0 else 1.0
-    other = here.weight - weight
-    if weight < min_weight or other < min_weight or weight <= 0.0 or other <= 0.0:
-        return NO_GAIN
-    a, c = squares(sums, here.totals)
-    return a / weight + c / other
-
-
-@inner
-def _find_present(table, column, here, present):
-    """Note the levels that occur, a bit each; returns whether missing values do."""
-    offset, missing = offset_of(table, column), table.n_bins - 1
-    present[:] = uint64(0)
-    any_missing = 0
-    for i in range(here.begin, here.end):
-        any_missing |= _add_level(bin_of(table, offset, here.rows[i]), missing, present)
-    return any_missing
-
-
-@inner
-def draw_subset(table, column, here, seed, present, left_set):
+def draw_subset(present, any_missing, missing, seed, left_set):
     """Draw a subset of the levels of a node: not all, not none, all others equally likely.
 
-    ``present``: (SET_WORDS,) uint64, written. ``left_set``: (SET_WORDS,) uint64, written: a bit a
-    level of the node that goes left.
-
-    Returns
-    -------
-    int
-        1 where missing values go left, -1 where there is only one level.
+    ``present``: (SET_WORDS,) uint64: the levels of the node, two or more with missing values.
+    ``left_set``: (SET_WORDS,) uint64, written.
     """
     keep_apart()
-    any_missing = _find_present(table, column, here, present)
-    several = any_missing
-    for w in range(SET_WORDS):
-        if present[w] != uint64(0):
-            several += 1 + int64((present[w] & (present[w] - uint64(1))) != uint64(0))
-    if several < 2:
-        return -1
     state = seed
     while True:
         state = mix(state)
@@ -287,31 +223,6 @@ def draw_subset(table, column, here, seed, present, left_set):
             some_left |= int64(left_set[w] != uint64(0))
             some_right |= int64(left_set[w] != present[w])
         if some_left and some_right:
-            return missing_left
-
-
-@inner
-def settle_subset(column, missing_left, present, left_set):
-    """Send levels without rows in the node, and unseen ones, to the heavier side.
-
-    ``present``: (SET_WORDS,) uint64, written. ``left_set``: (SET_WORDS,) uint64, changed.
-
-    Returns
-    -------
-    int
-        1 where missing values go left.
-    """
-    keep_apart()
-    table, here, weights = column.table, column.here, column.gradients.weights
-    any_missing = _find_present(table, column.number, here, present)
-    offset, missing = offset_of(table, column.number), table.n_bins - 1
-    weight = 0.0
-    for i in range(here.begin, here.end):
-        row = here.rows[i]
-        if _goes_left(bin_of(table, offset, row), missing, left_set, missing_left):
-            weight += weights[row] if weights.shape[0] > 0 else 1.0
-    heavier = int64(2.0 * weight >= ALMOST * here.weight)
-    if heavier:
-        for w in range(SET_WORDS):
-            left_set[w] |= ~present[w]
-    return missing_left if any_missing else heavier
+            break
+    if missing_left:
+        put(left_set, missing)
