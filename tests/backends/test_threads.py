@@ -9,7 +9,7 @@ import pytest
 
 from hilboost.backends.compiled import compiled
 from hilboost.backends.threads import ThreadTeam
-from hilboost.engine.ops.cpu.sync import ABORT, Threads, barrier, new_sync
+from hilboost.engine.ops.cpu.sync import ABORT, Threads, claim, new_sync
 
 
 def test_map_keeps_the_order_of_the_tasks():
@@ -40,20 +40,23 @@ def test_an_error_in_any_thread_reaches_the_caller(failing):
 
 
 @compiled
-def meet(threads):
+def claim_all(threads):
     """A way in from Python."""
-    barrier(threads)
+    while claim(threads) >= 0:
+        pass
 
 
 @pytest.mark.parametrize("failing", [0, 1])
-def test_threads_at_a_barrier_are_released_when_one_fails(failing):
+def test_threads_that_wait_for_tasks_are_released_when_one_fails(failing):
     sync = new_sync()
-    meet(Threads(0, 1, sync))  # compiled before others wait
+    sync[ABORT] = 1
+    claim_all(Threads(0, 1, sync))  # compiled before others wait
+    sync[ABORT] = 0
 
     def work(thread):
         if thread == failing:
             raise KeyError("lost")
-        meet(Threads(thread, 2, sync))
+        claim_all(Threads(thread, 2, sync))
 
     def abort():
         sync[ABORT] = 1

@@ -16,6 +16,7 @@ from tests.backends.random_arguments import (
     draw_packing,
     draw_rows,
     draw_words,
+    empty_store,
 )
 from tests.reference import binned_leaves as walk_twin
 from tests.reference import binning as binning_twin
@@ -66,7 +67,7 @@ SEEDS = range(4)
 # naive growth in test_vector_trees.py, separate ones with single ones in test_separate_trees.py,
 # batches there and in workers/test_output_kernels.py.
 ELSEWHERE = {
-    "grow", "grow_separate_trees", "grow_one_by_one", "partition_nodes", "inherit",
+    "grow", "grow_stages", "partition_nodes", "inherit",
     "search_columns", "best_of_parts", "settle_split", "choose_batch",
     "find_unexpected", "write_root", "add", "subtract",
     "flag_rows", "move_rows", "flag_level_rows", "pack_gradients", "pack_one", "packed_sums",
@@ -564,26 +565,28 @@ def draw_nodes(rng, n_leaves, d, n_bins):
 
 @seeded(SEEDS)
 @pytest.mark.parametrize("with_levels", [False, True])
-@pytest.mark.parametrize("n_leaves", [1, 2, 6, 31, 64, 65, 90])
-@pytest.mark.parametrize(("begin", "end"), [(5, 50), (5, 199), (64, 128), (0, 300)])
-def test_binned_leaves(seed, with_levels, n_leaves, begin, end):
+@pytest.mark.parametrize("n_leaves", [2, 6, 31, 90])
+@pytest.mark.parametrize(("begin", "end"), [(5, 50), (64, 128), (0, 300)])
+def test_find_leaves(seed, with_levels, n_leaves, begin, end):
     rng = np.random.default_rng(seed)
-    n, d, n_bins = 300, 10, 7
-    table = draw_bin_table(rng, n, d, n_bins)
-    nodes = draw_nodes(rng, n_leaves, d, n_bins)
-    marked = rng.integers(2, size=d if with_levels else 0).astype(np.uint8)
-    left_sets = draw_sets(rng, len(nodes) if with_levels else 0)
-    is_other = (rng.uniform(size=n) < rng.choice([0.02, 0.5, 1])) & (np.arange(n) // 64 != 2)
-    others = draw_nodes(rng, max(1, n_leaves - 2), d, n_bins)
+    n, d = 300, 10
+    nodes, table = empty_store(2 * n_leaves - 1), draw_bin_table(rng, n, d, 7)
+    nodes.fields[:], nodes.control[fields.N_NODES] = (
+        draw_nodes(rng, n_leaves, d, 7),
+        len(nodes.gains),
+    )
+    is_leaf = nodes.fields[:, fields.LEFT] < 0
+    numbers = np.where(is_leaf, np.cumsum(is_leaf) - 1, -1).astype(np.int32)
+    marked, left_sets = rng.integers(2, size=d).astype(np.uint8), draw_sets(rng, len(numbers))
+    categories = category_splits.CategorySplits(marked, left_sets) if with_levels else None
+    is_other = rng.uniform(size=n) < rng.choice([0.02, 0.5, 1])
+    memory = compiled_walk.other_rows(1, n, len(numbers))
+    others = memory._replace(**{name: getattr(memory, name)[0] for name in memory._fields[:3]})
     for module, keep in compared(compiled_walk, walk_twin):
-        forest, found = compiled_walk.empty_forest(nodes.copy(), d, left_sets), []
-        for own in (nodes, others):  # in the same memory
-            forest.nodes[: len(own)] = own
-            n_used = module.note_tree(len(own), marked, forest)
-            scratch, rows = compiled_walk.block_scratch(n_used), (begin, end)
-            found += [n_used, np.where(is_other, -1, 77).astype(np.int32)]
-            module.binned_leaves(table, forest, n_used, scratch, rows, found[-1])
-        keep(*found)
+        leaf_of_row = np.where(is_other, -1, 77).astype(np.int32)
+        given = table, nodes, categories, numbers, others, (begin, end)
+        module.find_leaves(*given, leaf_of_row)
+        keep(leaf_of_row)
 
 
 def draw_sets(rng, n_sets):

@@ -161,14 +161,14 @@ def test_threads_do_not_matter(task, parameters, counted, threads_at_once):
 
 
 def test_a_thread_that_fails_releases_the_others(threads_at_once, monkeypatch):
-    grow = separate.grow_separate_trees
+    grow = separate.grow_stages
 
     def failing(threads, *inputs):
-        if threads.number == 1:
+        if threads.number == 0:
             raise MemoryError
         grow(threads, *inputs)
 
-    monkeypatch.setattr(separate, "grow_separate_trees", failing)
+    monkeypatch.setattr(separate, "grow_stages", failing)
     with pytest.raises(MemoryError):
         estimator("classes", n_jobs=2, early_stopping=False).fit(*table(4, "classes"))
 

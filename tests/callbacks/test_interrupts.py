@@ -109,7 +109,7 @@ def test_stages_are_whole(cv_folds, where, n_calls, one_by_one, monkeypatch):
         ("boosting.stages_ahead.StagesAhead._losses", 3, 2),
         ("boosting.loop.LossRecorder.note", 4, 2),
         ("engine.separate.trees_of", 2, 32),
-        ("engine.separate.grow_separate_trees", 2, 32),
+        ("engine.separate.grow_stages", 2, 32),
     ],
 )
 def test_stages_fitted_in_one_call_are_whole(cv_folds, where, n_calls, n_stages, monkeypatch):

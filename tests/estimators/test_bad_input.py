@@ -33,7 +33,7 @@ from hilboost.core.errors import (
     InvalidParameter,
     InvalidType,
 )
-from hilboost.engine.ops.cpu.separate_trees import grow_separate_trees
+from hilboost.engine.ops.cpu.grow_stages import grow_stages
 from hilboost.losses.registry import regression_losses
 from hilboost.metrics import FunctionMetric
 
@@ -491,9 +491,9 @@ def test_read_only_arrays():
         array.flags.writeable = False
     copied = [array.copy() for array in arrays]
     regressor().fit(*copied)
-    known = list(grow_separate_trees.overloads)
+    known = list(grow_stages.overloads)
     model = regressor().fit(*arrays)
-    assert list(grow_separate_trees.overloads) == known
+    assert list(grow_stages.overloads) == known
     assert np.isfinite(model.predict(arrays[0])).all()
     for array, before in zip(arrays, copied, strict=True):
         np.testing.assert_array_equal(array, before)

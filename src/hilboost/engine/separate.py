@@ -18,14 +18,14 @@ from hilboost.engine.buffers import TreeBuffers
 from hilboost.engine.gradients import Packed, layout_of
 from hilboost.engine.growth_inputs import borrowed, drawn_columns, growth_of
 from hilboost.engine.leaves import as_tree
-from hilboost.engine.ops.cpu.batch import DONE, STEP
-from hilboost.engine.ops.cpu.binned_leaves import block_scratch, empty_forest
+from hilboost.engine.ops.cpu.batch import DONE, STEP, empty_batch
+from hilboost.engine.ops.cpu.binned_leaves import other_rows
 from hilboost.engine.ops.cpu.category_splits import SET_WORDS, CategorySplits
 from hilboost.engine.ops.cpu.fixed_point import Layout, WeightedGradients
+from hilboost.engine.ops.cpu.grow_stages import grow_stages
 from hilboost.engine.ops.cpu.growth import Growth
 from hilboost.engine.ops.cpu.leaves import LeafRule
 from hilboost.engine.ops.cpu.nodes import GrownTree, GrownTrees, empty_trees
-from hilboost.engine.ops.cpu.one_by_one import grow_one_by_one
 from hilboost.engine.ops.cpu.operations import MOST_BINS
 from hilboost.engine.ops.cpu.row_order import ROWS_PER_BLOCK
 from hilboost.engine.ops.cpu.separate_trees import (
@@ -33,10 +33,9 @@ from hilboost.engine.ops.cpu.separate_trees import (
     StageScratch,
     TreeDraws,
     TreeMemory,
-    grow_separate_trees,
 )
 from hilboost.engine.ops.cpu.stage_series import ONE_STAGE, Series
-from hilboost.engine.ops.cpu.sync import ABORT, Threads, new_sync
+from hilboost.engine.ops.cpu.sync import Threads, new_sync
 from hilboost.engine.row_order import offsets_of, ranks_of_leaves
 from hilboost.engine.settings import TreeSettings
 from hilboost.engine.table import BinnedTable
@@ -108,33 +107,21 @@ def fit_separately(
     if not sorts:
         data.bring_rows_back()
     data.forget_tree()
-    stage = _stage(data, gradients, sample)
     n_threads, r = data.team.n_threads, len(leaf_of_row)
     n_growers = n_threads if series is ONE_STAGE or data.plan.separates(r) else 1
+    stage = _stage(data, gradients, sample, n_growers < n_threads)
     spaces = [borrowed(settings, data, n_threads // n_growers, sample) for _ in range(n_growers)]
-    sync = new_sync()
     try:
         growers = [_grower(settings, data, space, stage) for space in spaces]
         grown, undrawn = growers[0].memory_of(series.n_stages * r)
         draws = _draws_for(settings, data, stage.layout, r, sample.stage, generators)
         stage = stage._replace(draws=draws or undrawn)
 
-        def work(thread: int) -> None:
-            threads, memory = Threads(thread, n_threads, sync), growers[thread].inputs
-            grow_separate_trees(threads, series, stage, memory, grown, leaf_of_row)
+        def work(threads: Threads) -> None:
+            memory = growers[threads.number % n_growers].inputs
+            grow_stages(threads, series, stage, memory, grown, leaf_of_row)
 
-        def give_up() -> None:
-            sync[ABORT] = 1
-            stage.next_tree[0] = r
-
-        if n_growers == n_threads:
-            data.team.run(work, on_error=give_up)
-        else:
-            memory = growers[0].inputs
-            memory.growth.batch.state[STEP] = DONE
-            data.processor.cooperate(
-                lambda threads: grow_one_by_one(threads, series, stage, memory, grown, leaf_of_row)
-            )
+        data.processor.cooperate(work)
         n_trees = r * int(series.n_fitted[0])
         if sorts:
             growth = growers[0].growth
@@ -171,11 +158,11 @@ def _grower(
             np.empty((n_threads, ROWS_PER_BLOCK if len(stage.offsets) else 0, width), np.int64),
         )
         summed = np.empty((n_threads, MOST_BINS)) if settings.symmetric else None
-        forest = empty_forest(space.nodes.fields, len(data.table.n_values), space.left_sets)
-        block, alone = block_scratch(len(forest.used)), Threads(0, 1, new_sync())
+        others = other_rows(n_threads, data.table.n_rows, space.n_nodes)
+        alone = Threads(0, 1, new_sync())
         bounds = None if growth.constraints is None else growth.constraints.bounds
         rule = LeafRule(growth.rules.limits.criterion, packing, growth.sums.totals, bounds)
-        inputs = TreeMemory(alone, growth, rule, np.ones(1), scratch, forest, block, summed)
+        inputs = TreeMemory(alone, growth, rule, np.ones(1), scratch, others, summed)
         found = TreeGrower(settings, data.table, layout, inputs)
     space.grower = found = found.from_rows_of(space)
     return found
@@ -217,7 +204,7 @@ def _draws_for(
     return drawn
 
 
-def _stage(data: TreeData, gradients: Gradients, sample: RowSample) -> SeparateTrees:
+def _stage(data: TreeData, gradients: Gradients, sample: RowSample, in_turn: bool) -> SeparateTrees:
     """Arrange the gradients by output, and choose the layout; draws are yet to come."""
     n, r = gradients.negative_gradient.shape
     structure = gradients.structure
@@ -234,6 +221,8 @@ def _stage(data: TreeData, gradients: Gradients, sample: RowSample) -> SeparateT
         weights, whole = sample.weight, is_whole(sample.weight)
         total = float(rounded(sum_of(weights if sample.rows is None else weights[rows])))
     curved, of_probabilities = hessian.shape[2] > 0, structure.of_probabilities
+    batch = empty_batch(1, 0, 1, 0, 0)  # for the steps between trees, which have no nodes
+    batch.state[STEP] = DONE
     return SeparateTrees(
         learned=WeightedGradients(negative, hessian, weights, rows, whole, structure.logistic),
         offsets=offsets_of(data.order),
@@ -242,7 +231,9 @@ def _stage(data: TreeData, gradients: Gradients, sample: RowSample) -> SeparateT
         thresholds=data.table.thresholds,
         rate=sample.rate or 0.0,  # without one, no value is rounded
         fewest_rounded=fewest_rounded(data, gradients, sample),
-        next_tree=np.zeros(1, dtype=np.int64),
+        in_turn=in_turn,
+        n_begun=np.zeros(1, dtype=np.int64),
+        batch=batch,
     )
 
 

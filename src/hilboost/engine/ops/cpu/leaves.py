@@ -12,7 +12,7 @@ import numpy as np
 from numba import uint64
 from numpy.typing import NDArray
 
-from hilboost.backends.compiled import compiled, inner
+from hilboost.backends.compiled import compiled, inner, tiny
 from hilboost.backends.exact_sums import CHUNK, add_contiguous, clear_sum, gather, rounded_sum
 from hilboost.backends.loss_gradients import curvature
 from hilboost.engine.ops.cpu.criterion import Criterion, LeafSums, limits_of, value_within
@@ -74,6 +74,13 @@ def _in_block(block, nodes, leaf, rows):
     return begin, _first_from(rows, begin, end, (block + 1) * ROWS_PER_BLOCK)
 
 
+@tiny
+def part_of_table(part, n_parts, n):
+    """The rows of one of some parts of a table, in whole blocks: the first one and the end."""
+    first, last = share((n + ROWS_PER_BLOCK - 1) // ROWS_PER_BLOCK, part, n_parts)
+    return first * ROWS_PER_BLOCK, min(last * ROWS_PER_BLOCK, n)
+
+
 @compiled
 def mark_leaves(thread, n_threads, of_leaves, offsets, leaf_of_row, leaf_at):
     """Write the leaf number of every learned row; each thread those in its part of the table.
@@ -91,9 +98,8 @@ def mark_leaves(thread, n_threads, of_leaves, offsets, leaf_of_row, leaf_at):
         The same by position.
     """
     nodes, leaves = of_leaves.nodes, of_leaves.leaves
-    n_blocks = (leaf_of_row.shape[0] + ROWS_PER_BLOCK - 1) // ROWS_PER_BLOCK
-    first, last = share(n_blocks, thread, n_threads)
-    for block in range(first, last):
+    first, last = part_of_table(thread, n_threads, leaf_of_row.shape[0])
+    for block in range(first // ROWS_PER_BLOCK, -(-last // ROWS_PER_BLOCK)):
         for leaf in range(leaves.shape[0]):
             rows = of_leaves.rows[nodes[leaves[leaf], ARRAY]]
             begin, end = _in_block(block, nodes, leaves[leaf], rows)

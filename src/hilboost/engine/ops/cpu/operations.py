@@ -25,13 +25,7 @@ from hilboost.engine.ops.cpu.batch import (
     STEP,
     SUM,
 )
-from hilboost.engine.ops.cpu.binned_leaves import (
-    binned_leaves,
-    block_scratch,
-    empty_forest,
-    note_tree,
-)
-from hilboost.engine.ops.cpu.category_splits import SET_WORDS
+from hilboost.engine.ops.cpu.binned_leaves import OtherRows, find_leaves, other_rows
 from hilboost.engine.ops.cpu.fixed_point import (
     Layout,
     WeightedGradients,
@@ -162,16 +156,12 @@ class CpuOperations:
 
     def walk(self, growth: Growth, tree: GrownTree, leaf_of_row: NDArray[np.int32]) -> None:
         """Find the leaves of the rows that are marked with -1."""
-        nodes, d = growth.nodes.fields[: len(tree.child)], len(growth.rules.n_values)
-        none = np.empty((0, SET_WORDS), dtype=np.uint64)
-        sets = none if growth.categories is None else growth.categories.left_sets
-        forest = empty_forest(nodes, d, sets)
-        n_used = note_tree(len(nodes), growth.rules.is_category, forest)
 
         def walk_block(begin: int) -> None:
-            rows = begin, min(begin + _BLOCK_ROWS, len(leaf_of_row))
-            scratch = block_scratch(n_used)
-            binned_leaves(growth.table, forest, n_used, scratch, rows, leaf_of_row)
+            rows, flags, ranges, nothing = other_rows(1, _BLOCK_ROWS, len(tree.child))
+            others = OtherRows(rows[0], flags[0], ranges[0], nothing)
+            given = growth.table, growth.nodes, growth.categories, tree.leaf_number, others
+            find_leaves(*given, (begin, min(begin + _BLOCK_ROWS, len(leaf_of_row))), leaf_of_row)
 
         self.team.map(walk_block, range(0, len(leaf_of_row), _BLOCK_ROWS), 2)
 

@@ -139,7 +139,8 @@ def move_rows(buffers, side, left_side, begin, end, left, right):
 
 
 @inner
-def _flag_split(node, table, fields, categories, rows, flags):
+def flag_split(node, table, fields, categories, rows, flags):
+    """Mark the rows that go left at the split of a node, and count them."""
     column, missing_left = fields[node, COLUMN], fields[node, MISSING_LEFT]
     if (
         categories is not None
@@ -173,7 +174,7 @@ def flag_part(task, table, nodes, categories, buffers, batch):
     low, high = share(n_rows, part, batch.n_parts[item])
     low, high, side = begin + low, begin + high, fields[node, ARRAY]
     rows, flags = buffers.rows[side, low:high], buffers.flags[low:high]
-    n_left = _flag_split(node, table, fields, categories, rows, flags)
+    n_left = flag_split(node, table, fields, categories, rows, flags)
     batch.counts[task] = n_left
     if batch.n_parts[item] == 1:
         stays = batch.divided.shape[0] == 1  # splits of larger batches may be undone

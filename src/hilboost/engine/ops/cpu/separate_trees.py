@@ -1,13 +1,7 @@
-"""The separate trees of one or several stages, one for each output, in one compiled call.
+"""The steps of one of the trees of a stage besides its growth: gradients, leaves, values.
 
-A thread takes the next tree that no other has taken, and does all that concerns it: packing of the
-gradients, growth, leaf values.  No Python runs between the trees::
-
-    thread 0   tree 0 -> tree 2 -> tree 3 -> ...
-    thread 1   tree 1 ------> tree 4 -> ...
-
-Each tree depends on its own gradients alone, and not on the thread that grows it.  Several stages
-in a row can be grown in one call, see :mod:`hilboost.engine.ops.cpu.stage_series`.
+There is one tree for each output, which depends on its own gradients alone.  See
+:mod:`hilboost.engine.ops.cpu.grow_stages`.
 """
 
 from typing import NamedTuple
@@ -15,12 +9,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hilboost.backends.compiled import compiled, inner
+from hilboost.backends.compiled import inner
 from hilboost.backends.exact_sums import clear_sum, merge_sums, rounded_sum
-from hilboost.backends.intrinsics import atomic_add, keep_apart
-from hilboost.backends.references import by_reference
-from hilboost.engine.ops.cpu.batch import BEGIN_TREE, STEP
-from hilboost.engine.ops.cpu.binned_leaves import GrownForest, binned_leaves, note_tree
+from hilboost.backends.intrinsics import keep_apart
+from hilboost.engine.ops.cpu.batch import BEGIN_TREE, STEP, Batch
+from hilboost.engine.ops.cpu.binned_leaves import OtherRows, find_leaves
 from hilboost.engine.ops.cpu.fixed_point import (
     Layout,
     Rounding,
@@ -31,12 +24,12 @@ from hilboost.engine.ops.cpu.fixed_point import (
     pack_one,
     packed_sums,
 )
-from hilboost.engine.ops.cpu.grow import take_steps
 from hilboost.engine.ops.cpu.growth import Growth
 from hilboost.engine.ops.cpu.leaves import (
     LeafRule,
     RowsOfLeaves,
     mark_leaves,
+    part_of_table,
     round_values,
     steps_of_totals,
     sum_leaves,
@@ -45,9 +38,7 @@ from hilboost.engine.ops.cpu.leaves import (
 )
 from hilboost.engine.ops.cpu.nodes import BIN, COLUMN, N_NODES, open_root, write_tree
 from hilboost.engine.ops.cpu.row_order import arrange_blocks
-from hilboost.engine.ops.cpu.stage_series import add_outputs, begin_stage, evaluate_share, evaluates
-from hilboost.engine.ops.cpu.sync import Threads, barrier
-from hilboost.engine.ops.cpu.traverse import BlockScratch
+from hilboost.engine.ops.cpu.sync import Threads
 
 
 class TreeDraws(NamedTuple):
@@ -70,8 +61,9 @@ class SeparateTrees(NamedTuple):
     thresholds: NDArray[np.float64]  # (d, n_cuts) float64
     rate: float  # factor of the leaf values
     fewest_rounded: float  # weight of the rows from which on leaf values are rounded
-    # (1,) int64: how many trees of the stage, or of the series, have been taken
-    next_tree: NDArray[np.int64]
+    in_turn: bool  # whether trees grow one after the other, each on all threads
+    n_begun: NDArray[np.int64]  # (1,) int64: how many trees have been begun
+    batch: Batch  # the step that is taken between trees
 
 
 class StageScratch(NamedTuple):
@@ -87,15 +79,14 @@ class StageScratch(NamedTuple):
 
 
 class TreeMemory(NamedTuple):
-    """Inputs and memory of one thread, which grows one tree after the other."""
+    """Inputs and memory of one thread, or of all, to grow one tree after the other."""
 
-    alone: Threads  # this thread, where the others do something else
+    alone: Threads  # this thread, while the others grow other trees
     growth: Growth  # each tree replaces its gradients, their steps, rows, root and columns
     rule: LeafRule
     unit: NDArray[np.float64]  # (1,) float64: of leaf values
     scratch: StageScratch
-    forest: GrownForest  # for rows that trees have not learned from
-    block: BlockScratch  # for rows that trees have not learned from
+    others: OtherRows  # with an axis of threads in front
     # (n_threads, 512) float64: of symmetric trees; ``None`` for trees that are grown best first
     summed: NDArray[np.float64] | None
 
@@ -232,10 +223,15 @@ def _rows_of_leaves(place, growth, grown):
 
 @inner
 def mark_rows(place, part, n_parts, stage, memory, grown, leaf_of_row):
-    """Write the leaf of the rows that are learned from, in one part of the table."""
+    """Write the leaf of the rows in one part of the table."""
     keep_apart()
-    of_leaves, tree = _rows_of_leaves(place, memory.growth, grown), place % leaf_of_row.shape[0]
-    mark_leaves(part, n_parts, of_leaves, stage.offsets, leaf_of_row[tree], None)
+    growth, own = memory.growth, leaf_of_row[place % leaf_of_row.shape[0]]
+    mark_leaves(part, n_parts, _rows_of_leaves(place, growth, grown), stage.offsets, own, None)
+    if growth.buffers.flags.shape[0] < own.shape[0]:
+        rows, flags, ranges, nothing = memory.others
+        others = OtherRows(rows[part], flags[part], ranges[part], nothing)
+        here, numbers = part_of_table(part, n_parts, own.shape[0]), grown.trees.leaf_number[place]
+        find_leaves(growth.table, growth.nodes, growth.categories, numbers, others, here, own)
 
 
 @inner
@@ -271,73 +267,11 @@ def _keep_sets(place, n_nodes, categories, grown):
 
 
 @inner
-def _find_other_leaves(memory, leaf_of_row):
-    """Find the leaves of the rows that the last tree has not learned from, if there are any."""
-    keep_apart()
-    growth, forest, n = memory.growth, memory.forest, leaf_of_row.shape[0]
-    if growth.buffers.flags.shape[0] < n:
-        n_used = note_tree(growth.nodes.control[N_NODES], growth.rules.is_category, forest)
-        rows = np.int64(0), n
-        binned_leaves(growth.table, forest, n_used, memory.block, rows, leaf_of_row)
-
-
-@inner
-def end_tree(tree, place, stage, memory, grown, leaf_of_row):
-    """Write what remains of a tree, and find the leaves of all rows."""
+def end_tree(place, stage, memory, grown):
+    """Round the values of the leaves, and keep the sets of levels."""
     keep_apart()
     growth = memory.growth
     leaves = _rows_of_leaves(place, growth, grown).leaves
     values = grown.values[place][: leaves.shape[0]]
     round_values(memory.unit[0], stage.rate, values, memory.scratch.of_nodes[: leaves.shape[0]])
     _keep_sets(place, grown.sizes[place], growth.categories, grown)
-    _find_other_leaves(memory, leaf_of_row[tree])
-
-
-@inner
-def _grow_trees(number, series, stage, memory, grown, leaf_of_row):
-    """Grow trees of a stage until all have been taken."""
-    keep_apart()
-    n_outputs, n = leaf_of_row.shape[0], leaf_of_row.shape[1]
-    growth, scratch = by_reference(memory.growth), memory.scratch
-    m = growth.buffers.flags.shape[0]
-    zero, one = np.int64(0), np.int64(1)  # not literals, whose types are compiled for again
-    while True:
-        tree = atomic_add(stage.next_tree, 0, 1)
-        if tree >= n_outputs:
-            return
-        place = number * n_outputs + tree
-        clear_sums(scratch)
-        measure(tree, zero, m, zero, stage, scratch)
-        choose_steps(stage, memory)
-        pack(tree, place, zero, m, zero, stage, memory)
-        open_tree(place, stage, memory)
-        take_steps(memory.alone, growth, memory.summed)
-        write_nodes(tree, place, stage, memory, grown, leaf_of_row)
-        mark_rows(place, zero, one, stage, memory, grown, leaf_of_row)
-        if not values_are_known(place, stage, memory, grown):
-            value_leaves(tree, place, zero, one, stage, memory, grown)
-        end_tree(tree, place, stage, memory, grown, leaf_of_row)
-        add_outputs(tree, series, grown.values[place], leaf_of_row[tree], zero, n)
-
-
-@compiled
-def grow_separate_trees(team, series, stage, memory, grown, leaf_of_row):
-    """Grow each tree on one thread, until all of the stage have been taken, or of a series.
-
-    ``team``: this thread, and those that grow other trees of the stages. ``memory``: TreeMemory of
-    this thread. ``leaf_of_row``: (n_outputs, n) int32: written.
-
-    Notes
-    -----
-    Cost O(m d log(leaves)) for each tree, as :func:`~hilboost.engine.ops.cpu.grow.grow`.
-    """
-    stage, memory, grown = by_reference(stage), by_reference(memory), by_reference(grown)
-    rows, weights, whole = stage.learned.rows, stage.learned.weights, stage.learned.whole
-    evaluate_share(team, np.int64(-1), series, weights, whole)
-    for number in range(series.n_stages):
-        if not begin_stage(team, number, series, rows, stage.next_tree):
-            return
-        _grow_trees(number, series, stage, memory, grown, leaf_of_row)
-        if evaluates(series) and not barrier(team):
-            return
-        evaluate_share(team, number, series, weights, whole)

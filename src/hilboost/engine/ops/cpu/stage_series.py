@@ -1,9 +1,8 @@
 """Steps between stages within a compiled call: rows, leaf values, gradients.
 
-The threads of a series share the rows of the gradients and the trees of each stage, and meet in
-between::
+They are the same as between calls of one stage each::
 
-    draw rows -> | trees -> add leaf values -> | gradients, losses -> draw rows -> | trees -> …
+    draw rows -> trees -> add leaf values -> gradients, losses -> draw rows -> trees -> …
 """
 
 from typing import NamedTuple
@@ -16,7 +15,6 @@ from hilboost.backends.exact_sums import FIELDS, NOT_FINITE, TOP, add_to_groups
 from hilboost.backends.intrinsics import keep_apart
 from hilboost.backends.loss_gradients import FlatGradients, add_squares, logistic, softmax
 from hilboost.backends.row_draws import hashes_of_rows
-from hilboost.engine.ops.cpu.sync import barrier, share
 
 LEARNED, HELD_OUT = range(2)
 """The parts of the rows, whose losses are added up."""
@@ -167,30 +165,6 @@ def _add_up_losses(begin, end, thread, number, series, weights, whole):
     add_to_groups(parts[begin:end], value[begin:end], weights[begin:end], whole, sums)
     if sums[LEARNED, TOP] >= NOT_FINITE or sums[HELD_OUT, TOP] >= NOT_FINITE:
         series.n_fitted[0] = number + 1
-
-
-@inner
-def evaluate_share(team, number, series, weights, whole):
-    """Evaluate this thread's share of the rows, unless their gradients are given."""
-    if evaluates(series):
-        begin, end = share(series.values.shape[1], team.number, team.n_threads)
-        evaluate_rows(begin, end, team.number, number, series, weights, whole)
-
-
-@inner
-def begin_stage(team, number, series, rows, next_tree):
-    """Draw the rows of a stage of a series, and wait for its gradients unless they are given.
-
-    Returns whether the stage is to be fitted.
-
-    rows : (m,) uint32, written if some are drawn; next_tree : (1,) int64, set to zero
-    """
-    if not evaluates(series):
-        return True
-    if team.number == 0:
-        draw_rows(number, series.draws, rows)
-        next_tree[0] = 0
-    return barrier(team) and number < series.n_fitted[0]
 
 
 @inner

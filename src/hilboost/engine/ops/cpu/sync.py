@@ -11,8 +11,6 @@ Nobody waits for a thread that has claimed nothing: one that comes late, or that
 helps when it can.  Threads that find nothing to do spin for a while and then sleep, because waking
 one takes longer than many a step.  One that finds that it has lost its core to another program
 tells all to spin for a moment only.
-
-Where all threads are needed, they meet at a barrier.
 """
 
 from typing import NamedTuple
@@ -34,8 +32,8 @@ from hilboost.backends.intrinsics import (
 
 # Entries of ``sync``, a cache line apart.  The ticket holds the number of the step, how many tasks
 # it has, and how many have been claimed.
-_TICKET, _DONE, _SLEEPERS, _COUNT, _GENERATION, ABORT, _SPIN = 0, 8, 16, 24, 32, 40, 48
-_SIZE = 56
+_TICKET, _DONE, _SLEEPERS, ABORT, _SPIN = 0, 8, 16, 24, 32
+_SIZE = 40
 _FIELD = 2**20  # of the ticket; a step has far fewer tasks, of 2**14 rows or words each
 _OVER = _FIELD - 1  # in place of the number of tasks, when there are no more steps
 _SPIN_LONG, _SPIN_BRIEFLY = 0 if INTERPRETED else 200_000, 0 if INTERPRETED else 10_000
@@ -129,26 +127,3 @@ def publish(threads, n_tasks, n_helpers):
 def finish(threads):
     """End the last step."""
     publish(threads, int64(_OVER), threads.n_threads)
-
-
-@inner
-def barrier(threads):
-    """Wait until all threads are here, or one has failed and set ``sync[ABORT]``.
-
-    Returns whether all are here.  What the others write before they arrive must not be read if they
-    are not: it may be of another task.
-
-    threads : Threads
-    """
-    if threads.n_threads == 1:
-        return True
-    sync = threads.sync
-    generation = atomic_load(sync, _GENERATION)
-    if atomic_add(sync, _COUNT, 1) + 1 == threads.n_threads:
-        atomic_add(sync, _COUNT, -threads.n_threads)
-        atomic_add(sync, _GENERATION, 1)
-        if atomic_load(sync, _SLEEPERS) > 0:
-            wake(sync, _GENERATION, threads.n_threads)
-        return True
-    _wait_while(sync, _GENERATION, generation)
-    return atomic_load(sync, ABORT) == 0
