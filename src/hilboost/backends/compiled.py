@@ -1,7 +1,7 @@
 """The one way in which loops are compiled here.
 
 Cached on disk, without the interpreter lock, and with NumPy's rules for division: a zero divisor
-gives ``inf`` or ``nan`` and no exception, which a team of threads at a barrier could not survive.
+gives ``inf`` or ``nan`` and no exception, which threads that wait for each other could not survive.
 A cache that cannot be written or read costs a warning and time, never the fit.
 
 With ``NUMBA_DISABLE_JIT=1`` the same functions run as Python, by the same rules of arithmetic.

@@ -36,15 +36,10 @@ class JointColumns(NamedTuple):
     # (d,) int64: the bin of a column is ``code // stride % size``.  A bin beyond the values of the
     # column is that of missing values.
     columns: NDArray[np.int64]
-    # (d,) int64: the bin of a column is ``code // stride % size``.  A bin beyond the values of the
-    # column is that of missing values.
     strides: NDArray[np.int64]
-    # (d,) int64: the bin of a column is ``code // stride % size``.  A bin beyond the values of the
-    # column is that of missing values.
     sizes: NDArray[np.int64]
     # (d,) int64: the group of a column of the table, and its place in the arrays above
     groups: NDArray[np.int64]
-    # (d,) int64: the group of a column of the table, and its place in the arrays above
     places: NDArray[np.int64]
     sums: NDArray[np.int64]  # (n_threads, k, n_groups * STRIDE) int64: working memory for k nodes
 

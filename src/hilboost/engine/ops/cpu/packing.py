@@ -17,10 +17,10 @@ from hilboost.backends.compiled import tiny
 class Packing(NamedTuple):
     """How to read packed gradients."""
 
-    hessian_shift: int  # the lowest bit of either
-    hessian_mask: int  # their bits, before shifting; 0 where there are none
-    count_mask: int  # their bits, before shifting; 0 where there are none
-    gradient_shift: int  # the lowest bit of either
+    hessian_shift: int  # the lowest bit of the hessian
+    hessian_mask: int  # its bits, once shifted; 0 where there are none
+    count_mask: int  # the bits of the count, which are the lowest; 0 where there are none
+    gradient_shift: int  # the lowest bit of the gradient
     hessian_of_count: float  # Hessian of one unit of the count, where hessians are constant; else 0
     count_step: float  # what one unit of the integers stands for
     # (2,) float64: what one unit stands for in gradients and in hessians (0 where constant); trees

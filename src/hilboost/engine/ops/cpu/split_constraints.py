@@ -23,8 +23,6 @@ class SplitConstraints(NamedTuple):
     # (n_groups + 1,) and flat, int64: columns that may meet on a path from the root; (0,) where all
     # may
     group_start: NDArray[np.int64]
-    # (n_groups + 1,) and flat, int64: columns that may meet on a path from the root; (0,) where all
-    # may
     group_columns: NDArray[np.int64]
     # (n_nodes, d) uint8: columns split on above a node, ``used[0]`` zero; (0, d) where all may meet
     used: NDArray[np.uint8]

@@ -48,7 +48,6 @@ class NodeSums(NamedTuple):
 
     # (n_nodes, n_channels) int64: of every node, and of the left side of its split
     totals: NDArray[np.int64]
-    # (n_nodes, n_channels) int64: of every node, and of the left side of its split
     left_totals: NDArray[np.int64]
 
 

@@ -46,8 +46,8 @@ class LeafMasks(NamedTuple):
     # the nodes from which missing values go left, then the others, and splits on categories last
     inner: NDArray[np.int32]
     start: NDArray[np.int64]  # (n_trees, 4) int64: where these three parts begin, and the end
-    masks: NDArray[np.uint64]  # (n_nodes,) uint64, uint32
-    half_masks: NDArray[np.uint32]  # (n_nodes,) uint64, uint32
+    masks: NDArray[np.uint64]  # (n_nodes,) uint64
+    half_masks: NDArray[np.uint32]  # (n_nodes,) uint32
 
 
 class FlatLeaves(NamedTuple):
@@ -89,8 +89,8 @@ class BlockScratch(NamedTuple):
 
     # (d, BLOCK) float64 or float32, like thresholds: the rows, column by column
     block: NDArray[np.float64]
-    words: NDArray[np.uint64]  # (BLOCK,) uint64, uint32: leaves that are not excluded yet
-    half_words: NDArray[np.uint32]  # (BLOCK,) uint64, uint32: leaves that are not excluded yet
+    words: NDArray[np.uint64]  # (BLOCK,) uint64: leaves that are not excluded yet
+    half_words: NDArray[np.uint32]  # (BLOCK,) uint32: the same
     nodes: NDArray[np.int32]  # (BLOCK,) int32: where rows that walk have come
 
 
