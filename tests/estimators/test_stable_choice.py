@@ -74,7 +74,7 @@ def test_a_few_large_losses_hide_no_gain():
 
 
 def test_trees_that_hardly_gain_anything_are_left_out():
-    """On few rows, a kernel machine is alone unless trees gain more than two standard errors."""
+    """A kernel machine is alone unless trees gain more than 1 % and a standard error beside it."""
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, (200, 1)).astype(float)
     kernel, weights = 2 * y - 1 + rng.normal(size=y.shape), np.array([[0.5], [1.0]])

@@ -28,7 +28,6 @@ _FIRST_GAIN = 0.005  # of the first member; a smaller one ends the attempt
 _FIRST_ERRORS = 0.5  # standard errors that it must exceed
 _LARGE_ERROR = 0.03  # of that gain, which then has to exceed this many standard errors alone
 _FIRST_ERRORS_IF_LARGE = -0.3
-_ERRORS_OF_TREES, _ERRORS_OF_TREES_OF_FEW = 1, 2  # of their gain beside a kernel machine
 _ROWS_OF_PARTS, _MOST_PARTS = 10_000, 10  # half of few rows determine no weights
 _OUTPUTS_WORTH_THREADS = 2**20  # with fewer, threads wait for each other in Python
 _PRIOR_ROWS = 0.5  # rows that say that weights are 1 and 0; keeps logits of separable rows finite
@@ -238,8 +237,7 @@ class HeldOutOutputs:
             return weights
         alone = self._fitted(unit, (0.0, 1.0), most=(0.0, None))
         gain, error = _mean_and_error((self.losses(alone) - losses) / unit, self.mass)
-        n_errors = _ERRORS_OF_TREES_OF_FEW if self.of_few else _ERRORS_OF_TREES
-        return weights if gain > max(_SMALLEST_GAIN, n_errors * error) else alone
+        return weights if gain > max(_SMALLEST_GAIN, error) else alone
 
     def _fitted(self, unit: float, start: Weights = _BOTH, most: Limits = _NO_LIMITS) -> Floats:
         """Minimize the loss in a unit; the minimizer takes the same steps in any unit.
