@@ -222,7 +222,7 @@ def settle_candidate(c, column, growth):
     candidates, ranges = growth.candidates, growth.ranges
     found, left_set, present = candidates.found[:, c], candidates.left_sets[c], candidates.present
     number = candidates.columns[c]
-    _, _, any_missing = find_present(column.table, number, column.here, present)
+    _, _, any_missing = find_present(column.table, column.number, column.here, present)
     weight = _weight_on_left(column, left_set)
     heavier = 2.0 * weight >= ALMOST * column.here.weight
     if not any_missing:

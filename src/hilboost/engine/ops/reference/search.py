@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hilboost.core.dtypes import Floats
 from hilboost.engine.ops.cpu.category_splits import SET_WORDS
 from hilboost.engine.ops.cpu.column_splits import NO_GAIN
-from hilboost.engine.ops.cpu.criterion import Criterion, LeafLimits, LeafSums, with_l2
+from hilboost.engine.ops.cpu.criterion import Criterion, LeafLimits, LeafSums
 from hilboost.engine.ops.cpu.growth import Growth
 from hilboost.engine.ops.cpu.histogram import STRIDE
 from hilboost.engine.ops.cpu.nodes import BIN, COLUMN, MISSING_LEFT, SLOT
@@ -206,8 +206,8 @@ def _best_levels(by_bin: Sums, totals: Sums, rules: SplitRules, bounds: Floats |
     pooled[light] = pooled[light].sum(axis=0)
     g, h, weights = _unpack(pooled, rules)
     beyond = LeafSums(g - of_node.gradient / of_node.hessian * h, h, weights)
-    smoothing = limits.level_smoothing * of_node.hessian / of_node.weight
-    steps = leaf_value(beyond, with_l2(criterion, smoothing))
+    smoothing = float(limits.level_smoothing * of_node.hessian / of_node.weight)
+    steps = leaf_value(beyond, criterion._replace(l2=smoothing))
     order = np.argsort(steps, kind="stable")
     sums = by_bin[bins[order]].cumsum(axis=0)[:-1]
     left = _unpack(sums, rules)
@@ -215,7 +215,7 @@ def _best_levels(by_bin: Sums, totals: Sums, rules: SplitRules, bounds: Floats |
     smallest = np.minimum(left.weight, right.weight)
     allowed = (np.diff(steps[order]) != 0) & (smallest >= limits.min_count) & (smallest > 0)
     allowed &= np.minimum(left.hessian, right.hessian) >= limits.min_hessian
-    of_sides = with_l2(criterion, criterion.l2 + limits.level_l2)
+    of_sides = criterion._replace(l2=criterion.l2 + limits.level_l2)
     if bounds is None:
         parent = leaf_score(of_node, criterion)
         scores = leaf_score(left, of_sides) + leaf_score(right, of_sides)
