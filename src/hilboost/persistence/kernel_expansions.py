@@ -17,7 +17,7 @@ some have fewer than all outputs, ``part.columns`` (n_parts, 2), the first and t
 ``inputs.columns`` (n_inputs, q), -1 after the last one of each, all columns without this array;
 ``inputs.centre``, ``inputs.scale``, and ``inputs.low`` and ``inputs.high`` if values are bounded
 (n_inputs, q + p); ``levels.k.j`` for codes of the j-th column of the k-th inputs, and
-``rotation.k`` (q + p, width) for these inputs.  If missing values are replaced, by
+``rotation.k`` (q + p, width) and ``warps.k.j`` (points, 2) for these inputs.  If missing values are replaced, by
 ``inputs.numbers`` (n_inputs, q), ``inputs.missing`` is -1 for inputs without missing values, and
 ``inputs.indicated`` (n_inputs, p) are the columns with an indicator, which stands behind all
 columns, -1 after the last one; without this array, those for which ``inputs.missing`` is 1.
@@ -135,6 +135,7 @@ def _maps_to_arrays(maps: list[FeatureMap]) -> Arrays:
         if each.rotation is not None:
             arrays[f"rotation.{k}"] = np.ascontiguousarray(each.rotation)
         arrays |= {f"levels.{k}.{place}": table for place, table in each.levels}
+        arrays |= {f"warps.{k}.{place}": np.ascontiguousarray(own) for place, own in each.warps}
     return arrays
 
 
@@ -245,10 +246,12 @@ def _inputs(arrays: Arrays, n_features: int) -> list[FeatureMap]:
     for k, (columns, numbers, missing) in enumerate(_completions(arrays, len(center), n_features)):
         width = len(columns) + len(missing)
         own = [one[k, :width].copy() for one in (low, high, center, scale)]
-        tables = ((place, f"levels.{k}.{place}") for place in range(len(columns)))
-        levels = tuple((place, arrays[name]) for place, name in tables if name in arrays)
+        levels, warps = (
+            tuple((j, arrays[f"{name}.{k}.{j}"]) for j in range(n) if f"{name}.{k}.{j}" in arrays)
+            for name, n in (("levels", len(columns)), ("warps", width))
+        )
         found = FeatureMap(columns, levels, numbers, missing, own[0], own[1], own[2], own[3])
-        maps.append(replace(found, rotation=arrays.get(f"rotation.{k}")))
+        maps.append(replace(found, rotation=arrays.get(f"rotation.{k}"), warps=warps))
     widest = max((len(one.columns) + len(one.missing) for one in maps), default=n_features)
     require(center.shape[1] == widest, "inputs.centre")
     require(all(one.is_valid(n_features) for one in maps), "inputs.scale")

@@ -26,7 +26,7 @@ from hilboost.core.row_sample import RowSample
 from hilboost.kernels import Kernel, Sum
 from hilboost.kernels.gram import Gram
 from hilboost.learners.kernel_machine.expansion import KernelExpansion
-from hilboost.learners.kernel_machine.feature_map import FeatureMap
+from hilboost.learners.kernel_machine.feature_map import FeatureMap, Warps
 from hilboost.learners.kernel_machine.inputs import completing, have_like_spreads, with_scales
 from hilboost.reductions.rows import first_rows, row_ranks
 
@@ -157,8 +157,9 @@ class Workspace:
     seed: int
     team: ThreadTeam
     distinct: DistinctRows | None = None  # ``None`` if no two rows are equal but for rounding
-    # (n, d) float64 or None: unscaled rows, if the precision may become float64
+    # (n, d) float64 or None: unscaled rows, if the precision or the map may change
     source: Floats | None = None
+    can_refine: bool = False  # whether the precision may become float64
     # other workers with the same rows: kernel values of all rows are divided among them
     exchange: Exchange | None = None
     # observations from which kernel and λ are chosen, if these are not all distinct rows
@@ -214,10 +215,21 @@ class Workspace:
 
     def in_float64(self) -> Workspace:
         """The workspace with kernel values in double precision, if the user left the choice."""
-        if self.source is None:
+        return self._with(self.inputs, "float64") if self.can_refine else self
+
+    def with_warps(self, warps: Warps) -> Workspace:
+        """The workspace with warped features."""
+        if warps is self.inputs.warps:  # such as none
             return self
-        X = array_api.like(self.inputs(self.source), self.X, "float64")
-        return replace(self, X=X, source=None)
+        return self._with(replace(self.inputs, warps=warps), self.precision)
+
+    def _with(self, inputs: FeatureMap, precision: str) -> Workspace:
+        """The workspace with another map or precision."""
+        assert self.source is not None
+        X = array_api.like(inputs(self.source), self.X, precision)
+        return replace(
+            self, inputs=inputs, X=X, can_refine=self.can_refine and precision == "float32"
+        )
 
     def rows_of(self, rows: Ints) -> Ints:
         """Numbers of the distinct rows that some rows of the table are equal to."""
@@ -312,7 +324,8 @@ class KernelMachineConfig:
             seed=seed,
             team=ThreadTeam(n_threads),
             distinct=distinct,
-            source=X if precision == "float32" and self.precision == "auto" else None,
+            source=X,
+            can_refine=precision == "float32" and self.precision == "auto",
             row_weight=self.row_weight,
         )
 

@@ -18,6 +18,7 @@ UNBOUNDED = float(np.finfo(np.float64).max)
 _FARTHEST = 1e15  # in scaled units; squares of it are finite in float32
 
 Levels = tuple[tuple[int, Floats], ...]
+Warps = tuple[tuple[int, Floats], ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +26,8 @@ class FeatureMap:
     """Features of a kernel: scaled columns, numbers of category levels, and missing cells.
 
     A column is completed, moved into its bounds, centered and divided by its scale.  Values far
-    outside the usual range of their column thus have a limited effect.
+    outside the usual range of their column thus have a limited effect.  A warp then moves values
+    apart where the function changes, and together where it does not.
     """
 
     in_files: ClassVar[bool] = True
@@ -42,6 +44,9 @@ class FeatureMap:
     scale: Floats  # (q + p,) float64: divides what is left
     # (q + p, k) float64 or None: linear map of all of these features, which contains the metric
     rotation: Floats | None = None
+    # tuple of (position, (k, 2) float64): feature that is warped before it is rotated, and points of
+    # an increasing, piecewise linear function, which is constant beyond the first and the last
+    warps: Warps = ()
 
     @classmethod
     def unscaled(
@@ -73,7 +78,7 @@ class FeatureMap:
         if self.rotation is not None:
             return replace(self, rotation=self.rotation * factors)
         q = len(self.columns)
-        kept = np.flatnonzero(factors)
+        kept, warped = np.flatnonzero(factors), [k for k, _ in self.warps]
         columns, missing = kept[kept < q], kept[kept >= q] - q
         place = {int(old): new for new, old in enumerate(columns)}
         return FeatureMap(
@@ -84,7 +89,12 @@ class FeatureMap:
             self.low[kept],
             self.high[kept],
             self.center[kept],
-            self.scale[kept] / factors[kept],
+            self.scale[kept] / np.where(np.isin(kept, warped), 1.0, factors[kept]),
+            warps=tuple(
+                (int(np.searchsorted(kept, k)), points * [1.0, factors[k]])
+                for k, points in self.warps
+                if factors[k]
+            ),
         )
 
     def complete(self, X: Floats | BlockTable) -> Floats:
@@ -113,6 +123,8 @@ class FeatureMap:
             Z -= self.center
             Z /= self.scale
         np.clip(Z, -_FARTHEST, _FARTHEST, out=Z)
+        for k, points in self.warps:
+            Z[:, k] = np.interp(Z[:, k], *points.T)
         if self.rotation is not None:
             Z = Z @ self.rotation
         return np.ascontiguousarray(Z, dtype=dtype)
@@ -140,6 +152,10 @@ class FeatureMap:
             shapes.append((self.rotation, (q + p, np.size(self.rotation) // max(q + p, 1))))
         if not are_finite(shapes) or not are_tables(self.levels, q, ()):
             return False
+        if not are_tables(self.warps, q + p, (2,)):
+            return False
+        if not all(len(points) and (np.diff(points[:, 0]) > 0).all() for _, points in self.warps):
+            return False
         return bool((self.scale > 0).all() and (self.low <= self.high).all())
 
     def operators(self, graph: OperatorGraph, X: str) -> str:
@@ -151,7 +167,29 @@ class FeatureMap:
         Z = graph.add("Sub", Z, graph.constant(self.center[None, :]))
         Z = graph.add("Div", Z, graph.constant(self.scale[None, :]))
         Z = graph.add("Clip", Z, graph.constant(-_FARTHEST), graph.constant(_FARTHEST))
+        if self.warps:
+            Z = self._warp_operators(graph, Z)
         return Z if self.rotation is None else graph.add("MatMul", Z, graph.constant(self.rotation))
+
+    def _warp_operators(self, graph: OperatorGraph, Z: str) -> str:
+        """Add the operators of the warps: sums of ramps, which rise from 0 to the step between."""
+        n = len(self.center)
+        is_warped, total = np.zeros(n), graph.constant(np.zeros(n))
+        for k, points in self.warps:
+            (x, y), spread = points.T, np.zeros((len(points) - 1, n))
+            is_warped[k], spread[:, k] = 1.0, np.diff(y)
+            own = graph.add(
+                "Sub",
+                graph.add("Gather", Z, graph.integers(k), axis=1),
+                graph.constant(x[None, :-1]),
+            )
+            ramps = graph.add("Div", own, graph.constant(np.diff(x)[None, :]))
+            ramps = graph.add("Clip", ramps, graph.constant(0.0), graph.constant(1.0))
+            ramps = graph.add("MatMul", ramps, graph.constant(spread))
+            first = graph.constant(np.where(np.arange(n) == k, y[0], 0.0)[None, :])
+            total = graph.add("Add", graph.add("Add", total, first), ramps)
+        where = graph.add("Greater", graph.constant(is_warped[None, :]), graph.constant(0.0))
+        return graph.add("Where", where, total, Z)
 
     def _complete_operators(self, graph: OperatorGraph, X: str) -> str:
         """Add the operators of the completed table."""

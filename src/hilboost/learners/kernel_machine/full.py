@@ -238,7 +238,7 @@ class FullState(MachineState):
         share = share_of_rounding(problem.kernel, workspace.X, D, workspace.seed)
         is_ill_conditioned = share > LARGEST_SHARE
         self.note_system(problem.place, LinearSystem(is_ill_conditioned))
-        if is_ill_conditioned and workspace.source is not None:
+        if is_ill_conditioned and workspace.can_refine:
             self.workspace = workspace.in_float64()
             self.restart_solvers()
         if self.workspace.precision == "float64":

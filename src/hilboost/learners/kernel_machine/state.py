@@ -214,7 +214,7 @@ class MachineState:
     def refine_precision(self, problem: StageProblem, rows: Ints, weights: Floats) -> bool:
         """Turn to double precision if an expansion is inaccurate in single; whether it did."""
         workspace, kernel = self.workspace, problem.kernel
-        if workspace.source is None:
+        if not workspace.can_refine:
             return False
         some = workspace.X[:: max(1, workspace.n_rows // ROWS_CHECKED)]
         spread = float(np.sqrt((problem.so_far.function**2).mean()))
@@ -251,6 +251,8 @@ class MachineState:
 
         Predictions add up expansions that share these objects.
         """
+        if record.choice is not None:
+            self.workspace = self.workspace.with_warps(record.choice.warps)
         if self.workspace.precision != record.precision:
             self.workspace = self.workspace.in_float64()
         n_rows = self.workspace.n_rows

@@ -17,10 +17,12 @@ from hilboost.backends import array_api
 from hilboost.backends.threads import ThreadTeam
 from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.gradients import Gradients
+from hilboost.core.plain_values import is_auto
 from hilboost.kernels import Kernel, Precomputed, Scaled, Sum
 from hilboost.kernels.gram import evaluate, mean_diagonal
 from hilboost.kernels.marginal_likelihood import SharePrior, maximize
 from hilboost.learners.kernel_machine.config import DIRECT_UP_TO, KernelMachineConfig, Workspace
+from hilboost.learners.kernel_machine.feature_map import Warps
 from hilboost.learners.kernel_machine.tuning.likelihood import (
     SMALLEST_LAMBDA,
     START_NOISE,
@@ -40,6 +42,7 @@ from hilboost.learners.kernel_machine.tuning.scoring import (
 )
 from hilboost.learners.kernel_machine.tuning.search import Clock, Search
 from hilboost.learners.kernel_machine.tuning.table_kernel import Columns
+from hilboost.learners.kernel_machine.tuning.warps import with_warps
 
 _BYTES_OF_A_CANDIDATE = 32.0  # a squared row
 _AT_ONCE = 2  # candidates that the memory budget must hold
@@ -69,12 +72,15 @@ class Choice:
     rows: Ints | None = None  # (m,) int64 or None: rows that the choice held out
     predicted: Floats | None = None  # (m, r) float64 or None: predictions of their first gradients
     parts: tuple[Kernel, ...] = ()  # several kernels with their amplitudes, whose sum is the kernel
+    warps: Warps = ()  # of the features
 
     def settled(self, workspace: Workspace, weight: Floats | None) -> tuple[Workspace, float]:
-        """The workspace in double precision if single rounds λ away, and a λ that is large enough.
+        """The workspace with warped features, and a λ that is large enough.
 
-        λ = 0 stands for the smallest one that exceeds rounding errors.
+        It is in double precision if single rounds λ away.  λ = 0 stands for the smallest one that
+        exceeds rounding errors.
         """
+        workspace = workspace.with_warps(self.warps)
         if 0 < self.regularization < self._smallest(workspace, weight):
             workspace = workspace.in_float64()
         return workspace, max(self.regularization, self._smallest(workspace, weight))
@@ -129,21 +135,22 @@ class Chooser:
         """Choose by the negative gradients; also return the held-out loss, if λ is chosen by it."""
         sample = StandardizedSample.of(self.workspace, gradients, weight)
         kernels: tuple[Kernel, ...] = ()
+        warps: Warps = ()
         # Each candidate runs on one thread: the choice is the same on any number of threads.
         with array_api.one_blas_thread(), self._team(len(sample.rows)) as team:
             if self.config.kernels:
                 best, kernels = self._best_sum(sample, team)
             else:
-                best = self._best(sample, team)
+                best, warps = self._best(sample, team)
         regularization, loss = self.config.given_regularization, np.inf
         if self._scores_losses and self.choose_penalty is not None:
             regularization, loss = self.choose_penalty(
-                self.workspace, best.kernel, self.n_effective, best.folds
+                self.workspace.with_warps(warps), best.kernel, self.n_effective, best.folds
             )
         elif regularization is None:
             regularization = best.regularization * sample.mass
         kernel = Sum(kernels) if kernels else best.kernel
-        return Choice(kernel, regularization, *sample.held_out(best), kernels), loss
+        return Choice(kernel, regularization, *sample.held_out(best), kernels, warps), loss
 
     def _team(self, n_rows: int) -> ThreadTeam:
         """As many threads as the memory budget has candidates for."""
@@ -151,25 +158,30 @@ class Chooser:
         most = max(1, int(workspace.memory / (_BYTES_OF_A_CANDIDATE * m * m)))
         return ThreadTeam(min(most, workspace.team.n_threads))
 
-    def _best(self, sample: StandardizedSample, team: ThreadTeam) -> Candidate[Kernel]:
-        """Kernel and λ for standardized targets, by the method of the config."""
+    def _best(
+        self, sample: StandardizedSample, team: ThreadTeam
+    ) -> tuple[Candidate[Kernel], Warps]:
+        """Kernel, λ and warps for standardized targets, by the method of the config."""
         config, kernel, rows = self.config, self.config.given_kernel, sample.rows
         columns = Columns.of(rows.X.shape[1], config.categorical)
         if config.tuning == "marginal_likelihood":
-            return by_likelihood(kernel, columns, rows)
+            return by_likelihood(kernel, columns, rows), ()
         if config.tuning == "mean_distance":
             kernel = by_mean_distance(rows)
         if kernel is not None:
-            return lambda_on_grid(kernel, rows, team)
+            return lambda_on_grid(kernel, rows, team), ()
         n, clock = min(sample.n, self.n_effective), Clock(config.tuning_seconds)
         is_wide = clock.is_wide and not config.tunes_briefly
         search = Search(columns, rows, n, self._floor(sample), team, clock, is_wide)
+        warps: Warps = ()
+        if is_auto(config.standardize) and search.can_warp:
+            search, warps = with_warps(search)
         best = search.best()
         # Machines of a few basis vectors are compared with one kernel for all folds.
         uses_folds = self._scores_losses and np.isinf(self.n_effective)
         folds = search.folds_of(best) if uses_folds else None
         plain: Any = best  # the search has its own form of kernels
-        return replace(plain, kernel=best.kernel.plain, folds=folds)
+        return replace(plain, kernel=best.kernel.plain, folds=folds), warps
 
     def _floor(self, sample: StandardizedSample) -> float:
         """The smallest λ for which the rest of the fit converges in time."""

@@ -154,6 +154,22 @@ class Search:
         """Whether time is too short for the likelihood of several families."""
         return not self.clock.allows(_SECONDS_OF_A_SEARCH + _SECONDS_OF_A_SCALE * self.n_scales)
 
+    @property
+    def can_warp(self) -> bool:
+        """Whether warps of the features may be tried."""
+        is_open = bool(self.columns.numeric) and self.n_scales > 1 and not self.has_many_targets
+        return is_open and not self.has_few_for_scales and self.clock.is_wide
+
+    @cached_property
+    def usual(self) -> Candidate[TableKernel]:
+        """The most likely kernel of the usual family for some hundred rows."""
+        return self.likely_of(USUAL_FAMILY)
+
+    def likely_of(self, family: str) -> Candidate[TableKernel]:
+        """The most likely kernel of a family for some hundred rows."""
+        rows = self.sampled.first(self._n_likely)
+        return most_likely(starts_of(self.columns, family), rows, self.team)
+
     def best(self) -> Candidate[TableKernel]:
         """The best of several families of kernels."""
         if not self.sampled.Y.any() or len(self.sampled) < 3:
@@ -237,20 +253,21 @@ class Search:
         The families share a start: the length scales of the usual one.  The likelihood of the
         search that is returned divides the noise by the weights if this predicts better.
         """
-        starts = starts_of(self.columns, USUAL_FAMILY)
-        if start is not None:
-            starts.append(replace(start, kernel=start.kernel.like(USUAL_FAMILY)))
-        samples = [self.sampled]
+        searches = [self]
         if np.ptp(self.sampled.weight) > 0:
-            samples.append(replace(self.sampled, weighs_noise=True))
+            searches.append(replace(self, sampled=replace(self.sampled, weighs_noise=True)))
 
-        def usual_of(sampled: Rows) -> Candidate[TableKernel]:
-            return most_likely(starts, sampled.first(self._n_likely), self.team)
+        def usual_of(search: Search) -> Candidate[TableKernel]:
+            if start is None:
+                return search.usual
+            also = replace(start, kernel=start.kernel.like(USUAL_FAMILY))
+            rows = search.sampled.first(self._n_likely)
+            return most_likely([*starts_of(self.columns, USUAL_FAMILY), also], rows, self.team)
 
-        tried = list(zip(samples, self.team.map(usual_of, samples), strict=True))
-        sampled, usual = tried[0]
+        tried = list(zip(searches, self.team.map(usual_of, searches), strict=True))
         if len(tried) > 1:
-            sampled, usual = min(tried, key=lambda one: self._scaled(one[1]).error)
+            tried.sort(key=lambda one: self._scaled(one[1]).error)
+        sampled, usual = tried[0][0].sampled, tried[0][1]
         rows = sampled.first(self._n_likely)
 
         def likely(family: str) -> Candidate[TableKernel]:
