@@ -17,8 +17,8 @@ some have fewer than all outputs, ``part.columns`` (n_parts, 2), the first and t
 ``inputs.columns`` (n_inputs, q), -1 after the last one of each, all columns without this array;
 ``inputs.centre``, ``inputs.scale``, and ``inputs.low`` and ``inputs.high`` if values are bounded
 (n_inputs, q + p); ``levels.k.j`` for codes of the j-th column of the k-th inputs, and
-``rotation.k`` (q + p, width) and ``warps.k.j`` (points, 2) for these inputs.  If missing values are replaced, by
-``inputs.numbers`` (n_inputs, q), ``inputs.missing`` is -1 for inputs without missing values, and
+``rotation.k`` (q + p, width) and ``warps.k.j`` (points, 2) for these inputs.  If missing values are
+replaced, by ``inputs.numbers`` (n_inputs, q), ``inputs.missing`` is -1 for inputs without any, and
 ``inputs.indicated`` (n_inputs, p) are the columns with an indicator, which stands behind all
 columns, -1 after the last one; without this array, those for which ``inputs.missing`` is 1.
 Kernels are descriptions in the header.

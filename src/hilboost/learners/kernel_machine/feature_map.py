@@ -44,8 +44,8 @@ class FeatureMap:
     scale: Floats  # (q + p,) float64: divides what is left
     # (q + p, k) float64 or None: linear map of all of these features, which contains the metric
     rotation: Floats | None = None
-    # tuple of (position, (k, 2) float64): feature that is warped before it is rotated, and points of
-    # an increasing, piecewise linear function, which is constant beyond the first and the last
+    # tuple of (position, (k, 2) float64): a feature that is warped before it is rotated, and points
+    # of an increasing, piecewise linear function, which is constant beyond the first and the last
     warps: Warps = ()
 
     @classmethod

@@ -163,12 +163,14 @@ class Search:
     @cached_property
     def usual(self) -> Candidate[TableKernel]:
         """The most likely kernel of the usual family for some hundred rows."""
-        return self.likely_of(USUAL_FAMILY)
-
-    def likely_of(self, family: str) -> Candidate[TableKernel]:
-        """The most likely kernel of a family for some hundred rows."""
         rows = self.sampled.first(self._n_likely)
-        return most_likely(starts_of(self.columns, family), rows, self.team)
+        return most_likely(starts_of(self.columns, USUAL_FAMILY), rows, self.team)
+
+    def likely(self, family: str, start: Candidate[TableKernel]) -> Candidate[TableKernel]:
+        """A more likely kernel of a family, beginning at the length scales of another one."""
+        rows = self.sampled.first(self._n_likely)
+        begun = replace(start, kernel=start.kernel.like(family))
+        return more_likely(begun, rows, Effort(_STEPS_OF_A_FAMILY, ROUGH))
 
     def best(self) -> Candidate[TableKernel]:
         """The best of several families of kernels."""
@@ -267,14 +269,11 @@ class Search:
         tried = list(zip(searches, self.team.map(usual_of, searches), strict=True))
         if len(tried) > 1:
             tried.sort(key=lambda one: self._scaled(one[1]).error)
-        sampled, usual = tried[0][0].sampled, tried[0][1]
-        rows = sampled.first(self._n_likely)
+        search, usual = tried[0]
 
         def likely(family: str) -> Candidate[TableKernel]:
-            if family == USUAL_FAMILY:
-                return self._scaled(usual)
-            rival = replace(usual, kernel=usual.kernel.like(family))
-            return self._scaled(more_likely(rival, rows, Effort(_STEPS_OF_A_FAMILY, ROUGH)))
+            is_usual = family == USUAL_FAMILY
+            return self._scaled(usual if is_usual else search.likely(family, usual))
 
         def steep() -> Found:
             if not self.uses_gradients or self.n_scales == 1 or self.has_few_for_scales:
@@ -286,7 +285,7 @@ class Search:
             families = list(FAMILIES)[: None if self.n_scales > 1 else -1]
         tasks: list[Callable[[], Any]] = [steep, *(partial(likely, one) for one in families)]
         rivals, *found = self.team.map(lambda task: task(), tasks)  # the longest task is the first
-        return replace(self, sampled=sampled), sorted([*found, *rivals], key=by_error)
+        return search, sorted([*found, *rivals], key=by_error)
 
     def _scaled(
         self, candidate: Candidate[TableKernel], rows: Rows | None = None

@@ -20,13 +20,14 @@ from hilboost.engine import TreeSettings, fit_stages, prepare_trees
 from hilboost.learners.kernel_machine.feature_map import Warps
 from hilboost.learners.kernel_machine.tuning.scoring import (
     ROWS_OF_LEAVE_ONE_OUT,
+    Candidate,
     Rows,
     best_scale,
     mean_and_standard_error,
     predictions,
 )
 from hilboost.learners.kernel_machine.tuning.search import Search
-from hilboost.learners.kernel_machine.tuning.table_kernel import USUAL_FAMILY
+from hilboost.learners.kernel_machine.tuning.table_kernel import USUAL_FAMILY, TableKernel
 
 _STAGES, _LEAVES, _RATE = 100, 8, 0.1
 _FEWEST_IN_A_LEAF = 5.0
@@ -97,29 +98,34 @@ def with_warps(search: Search) -> tuple[Search, Warps]:
     rows, columns = search.sampled, search.columns.numeric
     learned, judged = (rows.part(places) for places in rows.divided)
     trial = learned_warps(learned, columns)
+    if not trial:
+        return search, ()
     rival = replace(search, sampled=warped(rows, trial))
-    best = [np.full(len(judged), np.inf)] * 2
-    for family in _FAMILIES if trial else ():
+    likely = [search.usual, rival.usual]
+    lowest = [np.full(len(judged), np.inf)] * 2
+    for family in _FAMILIES:
         for k, one in enumerate((search, rival)):
-            errors = _errors(one, family)
-            best[k] = min(best[k], errors, key=lambda own: float(own @ judged.weight))
-        gain, error = mean_and_standard_error(best[0] - best[1], judged.weight)
-        before = float(np.average(best[0], weights=judged.weight))
+            if family != USUAL_FAMILY:
+                likely[k] = one.likely(family, likely[k])
+            errors = _errors(one, likely[k])
+            lowest[k] = min(lowest[k], errors, key=lambda own: float(own @ judged.weight))
+        gain, error = mean_and_standard_error(lowest[0] - lowest[1], judged.weight)
+        before = float(np.average(lowest[0], weights=judged.weight))
         if not gain > max((1 - _WORTH_WARPS) * before, error):
             return search, ()
-    warps = learned_warps(rows, columns) if trial else ()
+    warps = learned_warps(rows, columns)
     return replace(search, sampled=warped(rows, warps)), warps
 
 
-def _errors(search: Search, family: str) -> Floats:
-    """Squared errors of held-out rows (m,) with the likely kernel of a family."""
+def _errors(search: Search, likely: Candidate[TableKernel]) -> Floats:
+    """Squared errors of held-out rows (m,) with a kernel of the best scale and λ."""
     learned, held = (search.sampled.part(places) for places in search.sampled.divided)
-    likely = search.usual if family == USUAL_FAMILY else search.likely_of(family)
     likely = best_scale(likely, learned.first(ROWS_OF_LEAVE_ONE_OUT))
     some, grid = learned.first(_ROWS), np.maximum(likely.regularization * _LAMBDAS, search.floor)
     errors = ((predictions(likely.kernel, some, held.X, grid) - held.Y) ** 2).sum(axis=2)
     errors[np.isnan(errors)] = np.inf
-    return errors[np.argmin(errors @ held.weight)]
+    best: Floats = errors[np.argmin(errors @ held.weight)]
+    return best
 
 
 def warped(rows: Rows, warps: Warps) -> Rows:
