@@ -506,7 +506,9 @@ def test_files_hold_every_feature_map(tmp_path):
     q, p = len(learned.columns), len(learned.missing)
     apart = learned.scaled(np.append(learned.columns != learned.missing[0], np.ones(p)))
     alone = learned.scaled(np.append(np.zeros(q), np.ones(p)))
-    maps = learned, rotated, few, completing(X, None), FeatureMap.unscaled(2), apart, alone
+    points = np.array([[-0.5, 0.0], [0.1, 2.0], [0.2, 2.5]])
+    bent = replace(learned, warps=((0, points), (learned.width - 1, 2 * points)))
+    maps = learned, rotated, few, completing(X, None), FeatureMap.unscaled(2), apart, alone, bent
     stages = []
     for inputs in maps:
         basis = inputs(np.nan_to_num(X[:9]), np.float32)
@@ -520,7 +522,7 @@ def test_files_hold_every_feature_map(tmp_path):
         for one, other in zip(before.terms, after.terms, strict=True):
             Z = X[1:2] if one.model.inputs.numbers is None else X
             np.testing.assert_array_equal(other.model.predict_raw(Z), one.model.predict_raw(Z))
-    for name in ("levels.0.1", "rotation.1"):
+    for name in ("levels.0.1", "rotation.1", "warps.7.0"):
         files.write(path, model, {"n_features_in": 4})
         edit(path, arrays={name: np.full_like(arrays[name], np.nan)})
         refused(InvalidModelFile, "damaged", files.read, path)

@@ -28,9 +28,14 @@ from hilboost.learners.kernel_machine.metric_systems import NormalEquations, Sys
 from hilboost.learners.kernel_machine.tuning.metric import KERNEL, Path, Problem, learned_metric
 from hilboost.learners.kernel_machine.tuning.refined_metrics import refined_metrics
 from hilboost.learners.kernel_machine.tuning.scoring import Rows
+from hilboost.learners.kernel_machine.tuning.warps import WORTH_WARPS, learned_warps, warped
 
 _MOST_FEATURES = 256
 _ROTATED_PER_SEARCHED = 2.5  # rows of the search for a rotation, which has more to learn
+_ROWS_PER_WARPED, _MOST_WARPED = (
+    2,
+    8000,
+)  # rows for each row of the search, and by which warps are learned
 _PARTS = 5  # of the rows; one of them compares ridges
 
 
@@ -161,7 +166,20 @@ class MetricKernelLearner(Learner):
             return MetricSpace(features, 1.0)
         own = None if priorities is None else priorities[features.origins]
         path = None if like is None else like.path
-        metric = learned_metric(drawn(self.n_searched), own, team, path)
+        searched = draw_rows(key, rows, min(self.n_searched, len(rows)), team)
+        judged = table.part(searched)
+        judged = replace(judged, X=features(judged.X))
+        metric = None
+        if like is None or not like.features.warps:
+            metric = learned_metric(judged, own, team, path)
+        if len(rows) >= _ROWS_PER_WARPED * self.n_searched and (metric is None or like is None):
+            others = np.setdiff1d(rows, searched)
+            some = table.part(draw_rows(key, others, min(_MOST_WARPED, len(others)), team))
+            warps = learned_warps(replace(some, X=features(some.X)), range(features.width))
+            rival = learned_metric(warped(judged, warps), own, team, path)
+            if metric is None or rival.error < WORTH_WARPS * metric.error:
+                metric, features = rival, replace(features, warps=warps)
+        assert metric is not None
         rotates = like is None or like.features.rotation is not None
         most_additive = self.most_additive if like is None or like.is_additive else 0
         many = drawn(int(_ROTATED_PER_SEARCHED * self.n_searched))

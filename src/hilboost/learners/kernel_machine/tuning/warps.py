@@ -2,7 +2,7 @@
 
 A kernel with one length scale for a column takes functions for equally smooth everywhere.  Where
 they have steps, or where values have a heavy tail, a warp makes them smooth: it moves the values on
-both sides of a split apart, by the square root of the gain, which is about the height of the step.
+both sides of a split apart, the farther the more the split gains.
 """
 
 from __future__ import annotations
@@ -31,11 +31,12 @@ from hilboost.learners.kernel_machine.tuning.table_kernel import USUAL_FAMILY, T
 
 _STAGES, _LEAVES, _RATE = 100, 8, 0.1
 _FEWEST_IN_A_LEAF = 5.0
-_LINEAR = 0.1  # part of the range of a warp that its splits do not determine
+_POWER = 0.75  # of the gain of a split: how far values on both sides are moved apart
+_LINEAR = 0.3  # part of the range of a warp that its splits do not determine
 _ROWS = 1500  # to which the kernels that are compared are fitted
 _LAMBDAS = np.array([0.1, 0.3, 1.0, 3.0])  # factors
 _FAMILIES = USUAL_FAMILY, "manhattan_laplace"  # the latter suits steps without a warp
-_WORTH_WARPS = 0.95
+WORTH_WARPS = 0.95
 
 
 def learned_warps(rows: Rows, columns: Sequence[int]) -> Warps:
@@ -79,7 +80,7 @@ def _warp(values: Floats, weight: Floats, thresholds: Floats, gains: Floats) -> 
     steps = np.bincount(after[inside], gains[inside], minlength=len(distinct))
     if not steps.any():
         return np.empty((0, 2))
-    steps = np.sqrt(steps) / np.sqrt(steps).sum()
+    steps = steps**_POWER / (steps**_POWER).sum()
     warped = np.cumsum(steps) + _LINEAR * (distinct - distinct[0]) / np.ptp(distinct)
     after = np.flatnonzero(steps)
     places = np.unique(np.concatenate([[0], after - 1, after, [len(distinct) - 1]]))
@@ -111,7 +112,7 @@ def with_warps(search: Search) -> tuple[Search, Warps]:
             lowest[k] = min(lowest[k], errors, key=lambda own: float(own @ judged.weight))
         gain, error = mean_and_standard_error(lowest[0] - lowest[1], judged.weight)
         before = float(np.average(lowest[0], weights=judged.weight))
-        if not gain > max((1 - _WORTH_WARPS) * before, error):
+        if not gain > max((1 - WORTH_WARPS) * before, error):
             return search, ()
     warps = learned_warps(rows, columns)
     return replace(search, sampled=warped(rows, warps)), warps
