@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 from hilboost import BoostingRegressor, KernelBoostingRegressor
 from hilboost.backends.threads import ThreadTeam
 from hilboost.learners.kernel_machine.feature_map import FeatureMap
+from hilboost.learners.kernel_machine.inputs import learned_warps, warped
 from hilboost.learners.kernel_machine.metric_learner import MetricKernelLearner
+from hilboost.learners.kernel_machine.tuning.choose import with_warps
 from hilboost.learners.kernel_machine.tuning.scoring import Rows
 from hilboost.learners.kernel_machine.tuning.search import Clock, Search
 from hilboost.learners.kernel_machine.tuning.table_kernel import Columns
-from hilboost.learners.kernel_machine.tuning.warps import learned_warps, warped, with_warps
 
 
 def drawn(seed, n=300, d=3):

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hilboost.core.dtypes import Floats, Ints
 from hilboost.core.errors import InvalidColumn
-from hilboost.learners.kernel_machine.feature_map import UNBOUNDED, FeatureMap, looked_up
+from hilboost.core.gradients import Gradients
+from hilboost.core.row_sample import RowSample
+from hilboost.engine import TreeSettings, fit_stages, prepare_trees
+from hilboost.learners.kernel_machine.feature_map import UNBOUNDED, FeatureMap, Warps, looked_up
+from hilboost.learners.kernel_machine.tuning.scoring import Rows
 
 _LARGEST = 2.0**1022
 _USUAL_EXPONENT = 400
@@ -23,6 +28,9 @@ _FEWEST_MISSING = 0.01  # share of the rows with, and without, a value
 _MISSING_LEVEL = -2.0  # code; -1 stands for unknown levels
 _PRIOR = 10.0  # rows of the mean that are added to each level
 _LARGEST_NUMBER = 1e300
+_STAGES, _LEAVES, _RATE, _FEWEST_IN_A_LEAF = 100, 8, 0.1, 5.0  # of trees that warp
+_POWER = 0.75  # of the gain of a split: how far values on both sides are moved apart
+_LINEAR = 0.3  # part of the range of a warp that its splits do not determine
 
 
 def extreme_exponents(X: Floats) -> Ints:
@@ -231,3 +239,68 @@ def _scaling(values: Floats, weight: Floats | None) -> tuple[float, float, float
     if not spread > 1e-10 * abs(center) or not np.isfinite(1 / (spread * size)):
         return None
     return low, high, center * size, spread * size
+
+
+def learned_warps(rows: Rows, columns: Sequence[int]) -> Warps:
+    """Learn warps of some features to mean 0 and variance 1 from the splits of boosted trees.
+
+    A kernel with one length scale for a column takes functions for equally smooth everywhere.  A
+    warp makes functions with steps smooth, and limits tails: it moves the values on both sides of a
+    split apart, the farther the more the split gains.
+    """
+    some = rows.of_columns(np.array(columns, dtype=np.int64))
+    trees = _boosted_trees(some)
+    column, threshold, gain = (
+        np.concatenate([getattr(tree, name)[tree.leaf_number < 0] for tree in trees])
+        for name in ("column", "threshold", "gain")
+    )
+    found = []
+    for place, values in enumerate(some.X.T):
+        own = column == place
+        points = _warp(values, rows.weight, threshold[own], gain[own])
+        if len(points):
+            found.append((int(columns[place]), points))
+    return tuple(found)
+
+
+def _boosted_trees(rows: Rows) -> list[Any]:
+    """Small boosted trees for all targets."""
+    shared = rows.Y.shape[1] > 1
+    settings = TreeSettings(_LEAVES, min_samples_leaf=_FEWEST_IN_A_LEAF, shared=shared)
+    data, rng = prepare_trees(settings, rows.X, rows.weight, 0, 1), np.random.default_rng(0)
+    sample, found = RowSample(None, rows.weight), []
+    residual = np.asfortranarray(rows.Y - np.average(rows.Y, axis=0, weights=rows.weight))
+    for _ in range(_STAGES):
+        (tree,), (leaves,) = fit_stages(settings, data, Gradients(residual), sample, [lambda: rng])
+        residual = residual - _RATE * tree.leaf_values[leaves]
+        found.append(tree)
+    data.close()
+    return found
+
+
+def _warp(values: Floats, weight: Floats, thresholds: Floats, gains: Floats) -> Floats:
+    """Points (k, 2) of the warp of a feature; none without splits."""
+    distinct = np.unique(values)
+    after = np.searchsorted(distinct, thresholds, side="right")
+    inside = (after > 0) & (after < len(distinct))
+    # Up to each value from the one before.
+    steps = np.bincount(after[inside], gains[inside], minlength=len(distinct))
+    if not steps.any():
+        return np.empty((0, 2))
+    steps = steps**_POWER / (steps**_POWER).sum()
+    warped = np.cumsum(steps) + _LINEAR * (distinct - distinct[0]) / np.ptp(distinct)
+    after = np.flatnonzero(steps)
+    places = np.unique(np.concatenate([[0], after - 1, after, [len(distinct) - 1]]))
+    points = np.column_stack([distinct, warped])[places]
+    moved = np.interp(values, *points.T)
+    mean = np.average(moved, weights=weight)
+    points[:, 1] = (points[:, 1] - mean) / np.sqrt(np.average((moved - mean) ** 2, weights=weight))
+    return points
+
+
+def warped(rows: Rows, warps: Warps) -> Rows:
+    """Warp the features of rows."""
+    X = rows.X.copy()
+    for k, points in warps:
+        X[:, k] = np.interp(X[:, k], *points.T)
+    return replace(rows, X=X)

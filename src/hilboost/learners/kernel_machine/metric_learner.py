@@ -23,16 +23,16 @@ from hilboost.core.row_sample import RowSample
 from hilboost.kernels import Kernel
 from hilboost.learners.kernel_machine.expansion import KernelExpansion, kernel_with
 from hilboost.learners.kernel_machine.feature_map import FeatureMap
-from hilboost.learners.kernel_machine.inputs import encoded_features
+from hilboost.learners.kernel_machine.inputs import encoded_features, learned_warps
 from hilboost.learners.kernel_machine.metric_systems import NormalEquations, System
 from hilboost.learners.kernel_machine.tuning.metric import KERNEL, Path, Problem, learned_metric
 from hilboost.learners.kernel_machine.tuning.refined_metrics import refined_metrics
 from hilboost.learners.kernel_machine.tuning.scoring import Rows
-from hilboost.learners.kernel_machine.tuning.warps import WORTH_WARPS, learned_warps, warped
 
 _MOST_FEATURES = 256
 _ROTATED_PER_SEARCHED = 2.5  # rows of the search for a rotation, which has more to learn
-_ROWS_PER_WARPED, _MOST_WARPED = (
+_WORTH_WARPS = 0.95  # by which they must decrease the error
+_ROWS_PER_SEARCHED, _MOST_WARPED = (
     2,
     8000,
 )  # rows for each row of the search, and by which warps are learned
@@ -158,31 +158,27 @@ class MetricKernelLearner(Learner):
         features = _screened(features, learned, priorities)
         key = key_of(seed, Purpose.ROWS_OF_METRIC)
 
-        def drawn(size: int) -> Rows:
+        def drawn(size: int, seen: FeatureMap) -> Rows:
             part = table.part(draw_rows(key, rows, min(size, len(rows)), team))
-            return replace(part, X=features(part.X))
+            return replace(part, X=seen(part.X))
 
         if not features.width:
             return MetricSpace(features, 1.0)
         own = None if priorities is None else priorities[features.origins]
         path = None if like is None else like.path
-        searched = draw_rows(key, rows, min(self.n_searched, len(rows)), team)
-        judged = table.part(searched)
-        judged = replace(judged, X=features(judged.X))
-        metric = None
-        if like is None or not like.features.warps:
-            metric = learned_metric(judged, own, team, path)
-        if len(rows) >= _ROWS_PER_WARPED * self.n_searched and (metric is None or like is None):
-            others = np.setdiff1d(rows, searched)
-            some = table.part(draw_rows(key, others, min(_MOST_WARPED, len(others)), team))
-            warps = learned_warps(replace(some, X=features(some.X)), range(features.width))
-            rival = learned_metric(warped(judged, warps), own, team, path)
-            if metric is None or rival.error < WORTH_WARPS * metric.error:
-                metric, features = rival, replace(features, warps=warps)
-        assert metric is not None
+        maps = [features]
+        if (like is None or like.features.warps) and len(rows) >= 2 * self.n_searched:
+            others = np.setdiff1d(rows, draw_rows(key, rows, self.n_searched, team))
+            others = draw_rows(key, others, min(_MOST_WARPED, len(others)), team)
+            maps.append(_warped(features, table.part(others)))
+        if like is not None:
+            maps = maps[-1:]
+        metrics = [learned_metric(drawn(self.n_searched, one), own, team, path) for one in maps]
+        is_better = metrics[-1].error < _WORTH_WARPS * metrics[0].error
+        features, metric = (maps[-1], metrics[-1]) if is_better else (maps[0], metrics[0])
         rotates = like is None or like.features.rotation is not None
         most_additive = self.most_additive if like is None or like.is_additive else 0
-        many = drawn(int(_ROTATED_PER_SEARCHED * self.n_searched))
+        many = drawn(int(_ROTATED_PER_SEARCHED * self.n_searched), features)
         best = [metric, *refined_metrics(many, metric, most_additive, team, rotates)][-1]
         is_map = best.axes.ndim > 1
         features = replace(features, rotation=best.axes) if is_map else features.scaled(best.axes)
@@ -213,6 +209,12 @@ class MetricKernelLearner(Learner):
         if len(rows) > self.n_searched:
             ridge, _ = system.judged_by(every[::_PARTS]).better_ridge(ridge)
         return space.expansion(centers, system.solved(every, ridge))
+
+
+def _warped(features: FeatureMap, rows: Rows) -> FeatureMap:
+    """The features with warps that are learned from some rows."""
+    seen = replace(rows, X=features(rows.X))
+    return replace(features, warps=learned_warps(seen, range(features.width)))
 
 
 def _screened(features: FeatureMap, rows: Rows, priorities: Floats | None) -> FeatureMap:

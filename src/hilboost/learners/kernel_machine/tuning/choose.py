@@ -23,6 +23,7 @@ from hilboost.kernels.gram import evaluate, mean_diagonal
 from hilboost.kernels.marginal_likelihood import SharePrior, maximize
 from hilboost.learners.kernel_machine.config import DIRECT_UP_TO, KernelMachineConfig, Workspace
 from hilboost.learners.kernel_machine.feature_map import Warps
+from hilboost.learners.kernel_machine.inputs import learned_warps, warped
 from hilboost.learners.kernel_machine.tuning.likelihood import (
     SMALLEST_LAMBDA,
     START_NOISE,
@@ -36,13 +37,15 @@ from hilboost.learners.kernel_machine.tuning.scoring import (
     FoldKernels,
     Rows,
     best_lambda,
+    best_scale,
     by_error,
     lambda_on_grid,
     leave_one_out,
+    mean_and_standard_error,
+    predictions,
 )
 from hilboost.learners.kernel_machine.tuning.search import Clock, Search
-from hilboost.learners.kernel_machine.tuning.table_kernel import Columns
-from hilboost.learners.kernel_machine.tuning.warps import with_warps
+from hilboost.learners.kernel_machine.tuning.table_kernel import USUAL_FAMILY, Columns, TableKernel
 
 _BYTES_OF_A_CANDIDATE = 32.0  # a squared row
 _AT_ONCE = 2  # candidates that the memory budget must hold
@@ -54,6 +57,10 @@ _SMALLEST_ITERATIVE_LAMBDA = 1e-3  # below, conjugate gradients need hundreds of
 _SMALLEST_HURRIED_LAMBDA = 1e-2  # for slow steps that a time limit may cut short
 _ROWS_OF_SLOW_STEPS = 15_000
 _ROWS_OF_AMPLITUDES = 500
+_ROWS_OF_WARPED = 1500  # to which kernels are fitted, with and without warps
+_LAMBDAS_OF_WARPED = np.array([0.1, 0.3, 1.0, 3.0])  # factors
+_FAMILIES_OF_WARPED = USUAL_FAMILY, "manhattan_laplace"  # the latter suits steps without a warp
+_WORTH_WARPS = 0.95
 
 
 PenaltyChoice = Callable[[Workspace, Kernel, float, FoldKernels | None], tuple[float, float]]
@@ -213,6 +220,47 @@ class Chooser:
             best = _by_amplitudes(start, rows, self._floor(sample), team)
         found = best.kernel.parts  # type: ignore[attr-defined]
         return best, tuple(found[order.index(k)] for k in range(len(order)))
+
+
+def with_warps(search: Search) -> tuple[Search, Warps]:
+    """The search with warps of its features, if they predict held-out rows clearly better.
+
+    Kernels of two families are fitted with and without warps that are learned from the same rows.
+    """
+    rows, columns = search.sampled, search.columns.numeric
+    learned, judged = (rows.part(places) for places in rows.divided)
+    trial = learned_warps(learned, columns)
+    if not trial:
+        return search, ()
+    rival = replace(search, sampled=warped(rows, trial))
+    likely = [search.usual, rival.usual]
+    lowest = [np.full(len(judged), np.inf)] * 2
+    for family in _FAMILIES_OF_WARPED:
+        for k, one in enumerate((search, rival)):
+            if family != USUAL_FAMILY:
+                likely[k] = one.likely(family, likely[k])
+            errors = _errors(one, likely[k])
+            lowest[k] = min(lowest[k], errors, key=lambda own: float(own @ judged.weight))
+        gain, error = mean_and_standard_error(lowest[0] - lowest[1], judged.weight)
+        before = float(np.average(lowest[0], weights=judged.weight))
+        if not gain > max((1 - _WORTH_WARPS) * before, error):
+            return search, ()
+    warps = learned_warps(rows, columns)
+    return replace(search, sampled=warped(rows, warps)), warps
+
+
+def _errors(search: Search, likely: Candidate[TableKernel]) -> Floats:
+    """Squared errors of held-out rows (m,) with a kernel of the best scale and λ."""
+    learned, held = (search.sampled.part(places) for places in search.sampled.divided)
+    likely = best_scale(likely, learned.first(ROWS_OF_LEAVE_ONE_OUT))
+    some, grid = (
+        learned.first(_ROWS_OF_WARPED),
+        np.maximum(likely.regularization * _LAMBDAS_OF_WARPED, search.floor),
+    )
+    errors = ((predictions(likely.kernel, some, held.X, grid) - held.Y) ** 2).sum(axis=2)
+    errors[np.isnan(errors)] = np.inf
+    best: Floats = errors[np.argmin(errors @ held.weight)]
+    return best
 
 
 def _is_uneven(curvature: Floats) -> bool:
