@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hilboost import BoostingRegressor, to_onnx
+from hilboost import BoostingRegressor, KernelBoostingRegressor, to_onnx
 from hilboost.learners.kernel_machine.metric_learner import MetricKernelLearner
 
 CITIES, CONDITIONS = [f"c{k}" for k in range(12)], ["new", "good", "fair", "poor"]
@@ -72,3 +72,17 @@ def test_default_fits():
     model = BoostingRegressor(random_state=0).fit(table, target)
     assert model.parts_["kernel"].kernel == "additive"
     assert differences(model, homes(200, 2), target)[0] < 1e-9
+
+
+@pytest.mark.slow
+def test_warped_columns():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 6)) * [1e-4, 1, 1, 50, 1, 1]
+    above = X > [2e-5, -0.3, 0.8, 10, -0.5, 1]
+    left, right = above[:, 1] * (2.0 - above[:, 2] * above[:, 5]), above[:, 3] * above[:, 4]
+    y = np.where(above[:, 0], left, right)
+    model = KernelBoostingRegressor(random_state=0).fit(X[:1600], y[:1600])
+    assert model.fitted_.model.stages[0].terms[0].model.inputs.warps
+    session = onnxruntime.InferenceSession(to_onnx(model).SerializeToString())
+    found = session.run(None, {session.get_inputs()[0].name: 1.5 * X[1600:]})[0]
+    np.testing.assert_allclose(found.ravel(), model.predict(1.5 * X[1600:]), atol=1e-9)

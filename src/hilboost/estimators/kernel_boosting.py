@@ -94,7 +94,7 @@ class KernelMachineEstimator(BoostingEstimator):
 
     @property
     def kernel_(self) -> Kernel | None:
-        """The kernel, with length scales in units of the standardized columns."""
+        """The kernel; length scales are in units of the standardized columns, maybe warped."""
         return self._summary.kernel
 
     @property

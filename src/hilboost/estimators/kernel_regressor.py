@@ -128,7 +128,8 @@ default="from_dtype"
     Attributes
     ----------
     kernel_ : Kernel or tuple of Kernel
-        The kernel or list of kernels, with length scales in units of the standardized columns.
+        The kernel or list of kernels, with length scales in units of the standardized columns,
+        which may be warped.
     kernels_ : (n_stages,) int64
         Position in the list of the kernel that made each stage.
     kernel_weights_ : (n_kernels,) float64

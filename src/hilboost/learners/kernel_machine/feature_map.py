@@ -167,55 +167,38 @@ class FeatureMap:
         Z = graph.add("Sub", Z, graph.constant(self.center[None, :]))
         Z = graph.add("Div", Z, graph.constant(self.scale[None, :]))
         Z = graph.add("Clip", Z, graph.constant(-_FARTHEST), graph.constant(_FARTHEST))
-        if self.warps:
-            Z = self._warp_operators(graph, Z)
-        return Z if self.rotation is None else graph.add("MatMul", Z, graph.constant(self.rotation))
-
-    def _warp_operators(self, graph: OperatorGraph, Z: str) -> str:
-        """Add the operators of the warps: sums of ramps, which rise from 0 to the step between."""
-        n = len(self.center)
-        is_warped, total = np.zeros(n), graph.constant(np.zeros(n))
         for k, points in self.warps:
-            (x, y), spread = points.T, np.zeros((len(points) - 1, n))
-            is_warped[k], spread[:, k] = 1.0, np.diff(y)
-            own = graph.add(
-                "Sub",
-                graph.add("Gather", Z, graph.integers(k), axis=1),
-                graph.constant(x[None, :-1]),
-            )
-            ramps = graph.add("Div", own, graph.constant(np.diff(x)[None, :]))
+            x, y = points[:, 0], points[:, 1:]
+            cells = graph.add("Gather", Z, graph.integers(k), axis=1)
+            ramps = graph.add("Sub", cells, graph.constant(x[None, :-1]))
+            ramps = graph.add("Div", ramps, graph.constant(np.diff(x)[None, :]))
             ramps = graph.add("Clip", ramps, graph.constant(0.0), graph.constant(1.0))
-            ramps = graph.add("MatMul", ramps, graph.constant(spread))
-            first = graph.constant(np.where(np.arange(n) == k, y[0], 0.0)[None, :])
-            total = graph.add("Add", graph.add("Add", total, first), ramps)
-        where = graph.add("Greater", graph.constant(is_warped[None, :]), graph.constant(0.0))
-        return graph.add("Where", where, total, Z)
+            rise = graph.add("MatMul", ramps, graph.constant(np.diff(y, axis=0)))
+            warped = graph.plus(rise, float(y[0, 0]))
+            Z = _with_column(graph, Z, k, len(self.center), warped)
+        return Z if self.rotation is None else graph.add("MatMul", Z, graph.constant(self.rotation))
 
     def _complete_operators(self, graph: OperatorGraph, X: str) -> str:
         """Add the operators of the completed table."""
         Z = graph.add("Gather", X, graph.integers(*self.columns.tolist()), axis=1)
-        if self.levels:
-            zero = graph.constant(0.0)
-            coded = np.zeros(len(self.columns))
-            total = zero
-            for position, table in self.levels:
-                coded[position] = 1.0
-                codes = graph.add("Gather", X, graph.integers(int(self.columns[position])), axis=1)
-                number = graph.constant(np.arange(len(table), dtype=np.float64)[None, :])
-                is_level = graph.as_numbers(graph.add("Equal", codes, number))
-                spread = np.zeros((len(table), len(self.columns)))
-                spread[:, position] = table
-                total = graph.add(
-                    "Add", total, graph.add("MatMul", is_level, graph.constant(spread))
-                )
-            is_coded = graph.add("Greater", graph.constant(coded[None, :]), zero)
-            Z = graph.add("Where", is_coded, total, Z)
+        for k, table in self.levels:
+            codes = graph.add("Gather", X, graph.integers(int(self.columns[k])), axis=1)
+            number = graph.constant(np.arange(len(table), dtype=np.float64)[None, :])
+            is_level = graph.as_numbers(graph.add("Equal", codes, number))
+            looked = graph.add("MatMul", is_level, graph.constant(table[:, None]))
+            Z = _with_column(graph, Z, k, len(self.columns), looked)
         if self.numbers is not None:
             Z = graph.add("Where", graph.add("IsNaN", Z), graph.constant(self.numbers[None, :]), Z)
         if not len(self.missing):
             return Z
         cells = graph.add("Gather", X, graph.integers(*self.missing.tolist()), axis=1)
         return graph.add("Concat", Z, graph.as_numbers(graph.add("IsNaN", cells)), axis=1)
+
+
+def _with_column(graph: OperatorGraph, Z: str, k: int, width: int, column: str) -> str:
+    """Add the operators that replace a column of ``Z`` (n, width) by another one (n, 1)."""
+    is_own = graph.constant((np.arange(width) == k).astype(np.float64)[None, :])
+    return graph.add("Where", graph.add("Greater", is_own, graph.constant(0.0)), column, Z)
 
 
 def columns_of(X: Floats | BlockTable, columns: Ints) -> Floats:

@@ -82,7 +82,8 @@ class MetricKernelLearner(Learner):
 
     The kernel is a Matérn-5/2 kernel of features that are bounded, so that outlying cells have a
     limited effect, and complete: missing cells are imputed by column means, with an indicator for
-    each column that often has some, and category levels are replaced by their mean targets.  The
+    each column that often has some, and category levels are replaced by their mean targets.  Warps
+    of the features are kept if they lower the error by a twentieth.  The
     scales of the features come from the gradients of the fitted function on some hundred rows, or
     from the marginal likelihood where the function is smooth.  Where it predicts held-out rows
     clearly better, the kernel is the sum of functions of single features and of pairs of them
