@@ -206,7 +206,7 @@ CONTENTS = [
     (b"\x28\xb5\x2f\xfd" + bytes(99), "is a Zstandard archive; unpack it"),
     (b"PAR1" + bytes(99), "is a Parquet file"),
     ("y,size".encode("utf-16"), "is UTF-16 text; use --encoding utf-16"),
-    (gzip.compress(b"a,y\n1,2\n")[:-9], "is not a complete compressed file"),
+    (gzip.compress(b"a,y\n1,2\n", mtime=0)[:-9], "is not a complete compressed file"),
 ]
 
 
