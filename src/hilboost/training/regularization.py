@@ -206,7 +206,7 @@ class _WholeTrial(_Trial):
             team=ThreadTeam(1),
             distinct=distinct,
         )
-        self._machine = FullState(workspace, Choice(kernel, 0.0))
+        self._machine = FullState(workspace, Choice(kernel, 0.0, warps=data.inputs.warps))
         raw = np.array(self._target.starting_raw(self._start), order="F")
         self._member = EnsembleMember(self._start, raw=raw, data=self._machine)
         rules = (PenalizedLineSearch(),)

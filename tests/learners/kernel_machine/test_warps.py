@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.base import clone
 
 from hilboost import BoostingRegressor, KernelBoostingRegressor
 from hilboost.backends.threads import ThreadTeam
+from hilboost.callbacks import Checkpoint
 from hilboost.learners.kernel_machine.feature_map import FeatureMap
 from hilboost.learners.kernel_machine.inputs import learned_warps, warped
 from hilboost.learners.kernel_machine.metric_learner import MetricKernelLearner
@@ -26,6 +28,14 @@ def drawn(seed, n=300, d=3):
 
 def steps(X):
     return (X[:, :1] > 0.4) * 2.0 - (X[:, 1:2] > -0.3) * (X[:, 2:] > 1)
+
+
+def nested_steps():
+    X, _, _ = drawn(2, 2400, 6)
+    above = X > [0.4, -0.3, 0.8, 0.2, -0.5, 1]
+    left, right = above[:, 1] * (2.0 - above[:, 2] * above[:, 5]), above[:, 3] * above[:, 4]
+    y = np.where(above[:, 0], left, right)
+    return X, y
 
 
 def mapped(points):
@@ -126,14 +136,34 @@ def test_points_that_are_no_function_are_not_valid(points):
 
 
 def test_an_estimator_finds_steps():
-    X, _, _ = drawn(2, 2400, 6)
-    above = X > [0.4, -0.3, 0.8, 0.2, -0.5, 1]
-    left, right = above[:, 1] * (2.0 - above[:, 2] * above[:, 5]), above[:, 3] * above[:, 4]
-    y = np.where(above[:, 0], left, right)
+    X, y = nested_steps()
     model = KernelBoostingRegressor(random_state=0).fit(X[:1600], y[:1600])
     assert model.fitted_.model.stages[0].terms[0].model.inputs.warps
     trees = BoostingRegressor(learner="tree", random_state=0).fit(X[:1600], y[:1600])
     assert model.score(X[1600:], y[1600:]) > trees.score(X[1600:], y[1600:])
+
+
+def test_resumed_fits_and_files_have_warps(tmp_path):
+    X, y = nested_steps()
+    model = KernelBoostingRegressor(
+        stages="sparse", n_basis=100, n_estimators=3, early_stopping=False, random_state=0
+    )
+    whole = clone(model).fit(X, y)
+    assert whole.fitted_.model.stages[0].terms[0].model.inputs.warps
+    path = tmp_path / "fit.checkpoint"
+    clone(model).fit(X, y, callbacks=[Checkpoint(path), lambda event: event.stage == 1])
+    resumed = clone(model).fit(X, y, callbacks=[Checkpoint(path)])
+    np.testing.assert_array_equal(resumed.predict(X), whole.predict(X))
+    resumed.save(tmp_path / "model", training_data=True)
+    loaded = KernelBoostingRegressor.load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.predict(X), whole.predict(X))
+
+
+def test_lambda_of_other_losses_is_chosen_on_warped_features():
+    X, y = nested_steps()
+    model = KernelBoostingRegressor(loss="absolute_error", random_state=0).fit(X, y)
+    assert model.fitted_.model.stages[0].terms[0].model.inputs.warps
+    assert np.abs(model.predict(X) - y).mean() < 0.05
 
 
 def test_a_metric_learner_finds_steps():

@@ -219,7 +219,7 @@ class Workspace:
 
     def with_warps(self, warps: Warps) -> Workspace:
         """The workspace with warped features."""
-        if warps is self.inputs.warps:  # such as none
+        if warps is self.inputs.warps or not (warps or self.inputs.warps):
             return self
         return self._with(replace(self.inputs, warps=warps), self.precision)
 
