@@ -16,7 +16,6 @@ from tests.backends.random_arguments import (
     draw_packing,
     draw_rows,
     draw_words,
-    empty_store,
 )
 from tests.reference import binned_leaves as walk_twin
 from tests.reference import binning as binning_twin
@@ -69,7 +68,7 @@ SEEDS = range(4)
 ELSEWHERE = {
     "grow", "grow_stages", "partition_nodes", "inherit",
     "search_columns", "best_of_parts", "settle_split", "choose_batch",
-    "find_unexpected", "write_root", "add", "subtract",
+    "find_unexpected", "find_leaves", "write_root", "add", "subtract",
     "flag_rows", "move_rows", "flag_level_rows", "pack_gradients", "pack_one", "packed_sums",
     "grow_vector", "sum_rows", "set_priority", "value_ranges",
     "draw_candidates", "mark_bins", "sum_bins", "search_sums", "choose_candidate",
@@ -447,17 +446,14 @@ def test_the_leaf_value_reduces_the_loss_most_by_its_score(seed, curved):
     rng = np.random.default_rng(seed)
     packing = draw_packing(rng, curved)
     (packed,) = draw_histogram(rng, 1, 1, packing, curved, False)[0]
-    rule, (gradient, hessian, weight) = (
-        criterion.criterion_of(1.0),
-        split_twin.unpack(packed, packing),
-    )
-    best = leaf_score(criterion.LeafSums(gradient, hessian, weight), rule)
+    rule = criterion.criterion_of(1.0)
+    best = leaf_score(criterion.LeafSums(*split_twin.unpack(packed, packing)), rule)
     unbounded = criterion.LeafLimits(rule, -np.inf, np.inf)
-    step, gain = column_splits.bounded_score(packed, float(weight), packing, unbounded)
+    step, gain = column_splits.bounded_score(packed, 3.0, packing, unbounded)
     assert gain == pytest.approx(best, rel=1e-12)
     for bounds in [(-1e-3, 1e-3), (0.5, 0.75), (-2.0, -1.0)]:
         limits = criterion.LeafLimits(rule, *bounds)
-        value, gain = column_splits.bounded_score(packed, float(weight), packing, limits)
+        value, gain = column_splits.bounded_score(packed, 3.0, packing, limits)
         assert value == pytest.approx(np.clip(step, *bounds))
         assert gain <= best * (1 + 1e-12)
 
@@ -561,32 +557,6 @@ def draw_nodes(rng, n_leaves, d, n_bins):
         open_nodes += [n_nodes, n_nodes + 1]
         n_nodes += 2
     return nodes
-
-
-@seeded(SEEDS)
-@pytest.mark.parametrize("with_levels", [False, True])
-@pytest.mark.parametrize("n_leaves", [2, 6, 31, 90])
-@pytest.mark.parametrize(("begin", "end"), [(5, 50), (64, 128), (0, 300)])
-def test_find_leaves(seed, with_levels, n_leaves, begin, end):
-    rng = np.random.default_rng(seed)
-    n, d = 300, 10
-    nodes, table = empty_store(2 * n_leaves - 1), draw_bin_table(rng, n, d, 7)
-    nodes.fields[:], nodes.control[fields.N_NODES] = (
-        draw_nodes(rng, n_leaves, d, 7),
-        len(nodes.gains),
-    )
-    is_leaf = nodes.fields[:, fields.LEFT] < 0
-    numbers = np.where(is_leaf, np.cumsum(is_leaf) - 1, -1).astype(np.int32)
-    marked, left_sets = rng.integers(2, size=d).astype(np.uint8), draw_sets(rng, len(numbers))
-    categories = category_splits.CategorySplits(marked, left_sets) if with_levels else None
-    is_other = rng.uniform(size=n) < rng.choice([0.02, 0.5, 1])
-    memory = compiled_walk.other_rows(1, n, len(numbers))
-    others = memory._replace(**{name: getattr(memory, name)[0] for name in memory._fields[:3]})
-    for module, keep in compared(compiled_walk, walk_twin):
-        leaf_of_row = np.where(is_other, -1, 77).astype(np.int32)
-        given = table, nodes, categories, numbers, others, (begin, end)
-        module.find_leaves(*given, leaf_of_row)
-        keep(leaf_of_row)
 
 
 def draw_sets(rng, n_sets):

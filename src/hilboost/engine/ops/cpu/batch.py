@@ -20,7 +20,7 @@ STEP, N_ITEMS, WORK, N_DIVIDED, N_PAIRS, N_SUMMED, N_SPLITS, N_TREE, N_LEVELS, N
 _STATE_SIZE = 10
 # Steps.
 BEGIN_TREE, FLAG, MOVE, SUM, MERGE, SEARCH, SEARCHED, CANDIDATES, DONE = range(9)
-# Steps of a series of stages, and those of a tree besides its growth.
+# Steps of a series of stages, and of a tree besides its growth.
 EVALUATE, TREES, ONE_TREE = range(9, 12)
 NEW_TREE, MEASURE, PACK, LEAVES, VALUES = range(12, 17)
 # Whether the children of a split are summed and searched.

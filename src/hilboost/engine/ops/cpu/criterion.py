@@ -39,7 +39,7 @@ class LeafSums(NamedTuple):
 
 
 class LeafLimits(NamedTuple):
-    """What the value of a leaf depends on besides its sums."""
+    """Parameters and bounds of the value of a leaf."""
 
     criterion: Criterion
     lower: float  # least and greatest value below splits of columns that have a direction
