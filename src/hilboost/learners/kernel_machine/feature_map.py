@@ -150,13 +150,11 @@ class FeatureMap:
             shapes.append((self.numbers, (q,)))
         if self.rotation is not None:
             shapes.append((self.rotation, (q + p, np.size(self.rotation) // max(q + p, 1))))
-        if not are_finite(shapes) or not are_tables(self.levels, q, ()):
+        are_lists = are_tables(self.levels, q, ()) and are_tables(self.warps, q + p, (2,))
+        if not are_finite(shapes) or not are_lists:
             return False
-        if not are_tables(self.warps, q + p, (2,)):
-            return False
-        if not all(len(points) and (np.diff(points[:, 0]) > 0).all() for _, points in self.warps):
-            return False
-        return bool((self.scale > 0).all() and (self.low <= self.high).all())
+        rise = all(len(points) and (np.diff(points[:, 0]) > 0).all() for _, points in self.warps)
+        return bool(rise and (self.scale > 0).all() and (self.low <= self.high).all())
 
     def operators(self, graph: OperatorGraph, X: str) -> str:
         """Add the operators of the conversion."""

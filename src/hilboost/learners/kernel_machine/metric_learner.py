@@ -171,7 +171,9 @@ class MetricKernelLearner(Learner):
         if (like is None or like.features.warps) and len(rows) >= 2 * self.n_searched:
             others = np.setdiff1d(rows, draw_rows(key, rows, self.n_searched, team))
             others = draw_rows(key, others, min(_MOST_WARPED, len(others)), team)
-            maps.append(_warped(features, table.part(others)))
+            some = table.part(others)
+            warps = learned_warps(replace(some, X=features(some.X)), range(features.width))
+            maps.append(replace(features, warps=warps))
         if like is not None:
             maps = maps[-1:]
         metrics = [learned_metric(drawn(self.n_searched, one), own, team, path) for one in maps]
@@ -210,12 +212,6 @@ class MetricKernelLearner(Learner):
         if len(rows) > self.n_searched:
             ridge, _ = system.judged_by(every[::_PARTS]).better_ridge(ridge)
         return space.expansion(centers, system.solved(every, ridge))
-
-
-def _warped(features: FeatureMap, rows: Rows) -> FeatureMap:
-    """The features with warps that are learned from some rows."""
-    seen = replace(rows, X=features(rows.X))
-    return replace(features, warps=learned_warps(seen, range(features.width)))
 
 
 def _screened(features: FeatureMap, rows: Rows, priorities: Floats | None) -> FeatureMap:
