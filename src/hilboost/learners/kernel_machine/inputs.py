@@ -280,7 +280,7 @@ def _boosted_trees(rows: Rows) -> list[Any]:
 
 def _warp(values: Floats, weight: Floats, thresholds: Floats, gains: Floats) -> Floats:
     """Points (k, 2) of the warp of a feature; none without splits."""
-    distinct = np.unique(values)
+    distinct = np.unique(values[weight > 0])
     after = np.searchsorted(distinct, thresholds, side="right")
     inside = (after > 0) & (after < len(distinct))
     # Up to each value from the one before.

@@ -32,10 +32,8 @@ from hilboost.learners.kernel_machine.tuning.scoring import Rows
 _MOST_FEATURES = 256
 _ROTATED_PER_SEARCHED = 2.5  # rows of the search for a rotation, which has more to learn
 _WORTH_WARPS = 0.95  # by which they must decrease the error
-_ROWS_PER_SEARCHED, _MOST_WARPED = (
-    2,
-    8000,
-)  # rows for each row of the search, and by which warps are learned
+_ROWS_PER_SEARCHED = 2  # of a table whose other rows warps are learned from
+_MOST_WARPED = 8000  # of these rows
 _PARTS = 5  # of the rows; one of them compares ridges
 
 
@@ -168,7 +166,9 @@ class MetricKernelLearner(Learner):
         own = None if priorities is None else priorities[features.origins]
         path = None if like is None else like.path
         maps = [features]
-        if (like is None or like.features.warps) and len(rows) >= 2 * self.n_searched:
+        if (like is None or like.features.warps) and len(
+            rows
+        ) >= _ROWS_PER_SEARCHED * self.n_searched:
             others = np.setdiff1d(rows, draw_rows(key, rows, self.n_searched, team))
             others = draw_rows(key, others, min(_MOST_WARPED, len(others)), team)
             some = table.part(others)

@@ -241,6 +241,8 @@ def with_warps(search: Search) -> tuple[Search, Warps]:
                 likely[k] = one.likely(family, likely[k])
             errors = _errors(one, likely[k])
             lowest[k] = min(lowest[k], errors, key=lambda own: float(own @ judged.weight))
+        if not np.isfinite(lowest).all():
+            return search, ()
         gain, error = mean_and_standard_error(lowest[0] - lowest[1], judged.weight)
         before = float(np.average(lowest[0], weights=judged.weight))
         if not gain > max((1 - _WORTH_WARPS) * before, error):
@@ -253,10 +255,8 @@ def _errors(search: Search, likely: Candidate[TableKernel]) -> Floats:
     """Squared errors of held-out rows (m,) with a kernel of the best scale and λ."""
     learned, held = (search.sampled.part(places) for places in search.sampled.divided)
     likely = best_scale(likely, learned.first(ROWS_OF_LEAVE_ONE_OUT))
-    some, grid = (
-        learned.first(_ROWS_OF_WARPED),
-        np.maximum(likely.regularization * _LAMBDAS_OF_WARPED, search.floor),
-    )
+    some = learned.first(_ROWS_OF_WARPED)
+    grid = np.maximum(likely.regularization * _LAMBDAS_OF_WARPED, search.floor)
     errors = ((predictions(likely.kernel, some, held.X, grid) - held.Y) ** 2).sum(axis=2)
     errors[np.isnan(errors)] = np.inf
     best: Floats = errors[np.argmin(errors @ held.weight)]
