@@ -88,9 +88,11 @@ def test_a_warp_rises_where_the_function_does():
     assert np.diff(y)[place] > 0.6 * np.ptp(y)
 
 
-def test_constant_targets_and_features_have_no_warp():
+def test_constant_targets_and_features_and_few_heavy_rows_have_no_warp():
     X, _, _ = drawn(0)
     assert learned_warps(Rows.of(X, np.ones((len(X), 1))), [0, 1, 2]) == ()
+    few = np.where(np.arange(len(X)) < 6, 1e3, 1.0)  # rows that weigh more than all others
+    assert learned_warps(Rows.of(X, steps(X), few), [0, 1, 2]) == ()
     search = searched(Rows.of(0 * X, steps(X)))
     assert with_warps(search) == (search, ())
 

@@ -30,6 +30,7 @@ _PRIOR = 10.0  # rows of the mean that are added to each level
 _LARGEST_NUMBER = 1e300
 _STAGES, _LEAVES, _RATE, _FEWEST_IN_A_LEAF = 100, 8, 0.1, 5.0  # of trees that warp
 _POWER = 0.75  # of the gain of a split: how far values on both sides are moved apart
+_EVENNESS = 0.2  # effective share of the rows; with less, a few of them decide the splits
 _LINEAR = 0.3  # part of the range of a warp that its splits do not determine
 
 
@@ -248,6 +249,8 @@ def learned_warps(rows: Rows, columns: Sequence[int]) -> Warps:
     warp makes functions with steps smooth, and limits tails: it moves the values on both sides of a
     split apart, the farther the more the split gains.
     """
+    if rows.weight.mean() ** 2 < _EVENNESS * (rows.weight**2).mean():
+        return ()
     some = rows.of_columns(np.array(columns, dtype=np.int64))
     trees = _boosted_trees(some)
     column, threshold, gain = (
